@@ -1,0 +1,185 @@
+//! An answer put together from its events.
+
+use std::borrow::Cow;
+
+use super::{Call, Event, Failure, Finish, Media, ServerActivity, Signature, Sink, Start};
+use crate::json::{Raw, Text};
+
+/// A whole answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// How it began.
+    pub start: Start<'static>,
+    /// What it holds, in order.
+    pub items: Vec<Item>,
+    /// How it ended.
+    pub finish: Finish,
+}
+
+/// A piece of an answer: events with their deltas joined.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A run of text.
+    Text(Text<'static>),
+    /// A run of thought.
+    Thought(Text<'static>),
+    /// The signature of the last `len` bytes of the run before it.
+    Signature {
+        /// `true`: of a thought.
+        thought: bool,
+        /// How many bytes of decoded text.
+        len: usize,
+        /// The signature.
+        signature: Signature<'static>,
+    },
+    /// A call.
+    Call(Call<'static>),
+    /// A picture or other medium.
+    Media(Media<'static>),
+    /// Something that Gemini did itself.
+    Server(ServerActivity<'static>),
+    /// What the answer rests on.
+    Grounding(Raw<'static>),
+}
+
+impl Answer {
+    /// The calls, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &Call<'static>> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Call(call) => Some(call),
+            Item::Text(_)
+            | Item::Thought(_)
+            | Item::Signature { .. }
+            | Item::Media(_)
+            | Item::Server(_)
+            | Item::Grounding(_) => None,
+        })
+    }
+
+    /// Whether the model called anything.
+    pub fn has_calls(&self) -> bool {
+        self.calls().next().is_some()
+    }
+
+    /// The answer's words, thoughts left out.
+    pub fn text(&self) -> String {
+        self.items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Text(text) => Some(text.decode()),
+                Item::Thought(_)
+                | Item::Signature { .. }
+                | Item::Call(_)
+                | Item::Media(_)
+                | Item::Server(_)
+                | Item::Grounding(_) => None,
+            })
+            .collect()
+    }
+}
+
+/// Puts an [`Answer`] together.
+#[derive(Clone, Debug, Default)]
+pub struct Assembler {
+    answer: Answer,
+    end: Option<Result<(), Failure>>,
+    joinable: bool,
+}
+
+impl Assembler {
+    /// The whole answer, or why there is none.
+    pub fn finish(self) -> Result<Answer, Failure> {
+        match self.end {
+            Some(Ok(())) => Ok(self.answer),
+            Some(Err(failure)) => Err(failure),
+            None => Err(Failure::new(
+                super::FailureKind::Cut,
+                "the upstream closed the stream before it finished",
+            )),
+        }
+    }
+}
+
+impl Sink for Assembler {
+    fn event(&mut self, event: &Event<'_>) {
+        let joinable = std::mem::replace(
+            &mut self.joinable,
+            matches!(event, Event::Text(_) | Event::Thought(_)),
+        );
+        let last = if joinable { self.answer.items.last_mut() } else { None };
+        let item = match (event, last) {
+            (Event::Text(more), Some(Item::Text(text)))
+            | (Event::Thought(more), Some(Item::Thought(text))) => {
+                text.push(more);
+                return;
+            }
+            (Event::Start(start), _) => {
+                self.answer.start = start.clone().into_owned();
+                return;
+            }
+            (Event::Finish(finish), _) => {
+                self.answer.finish = finish.clone();
+                self.end = Some(Ok(()));
+                return;
+            }
+            (Event::Fail(failure), _) => {
+                self.end = Some(Err(failure.clone()));
+                return;
+            }
+            (Event::Text(text), _) => Item::Text(text.clone().into_owned()),
+            (Event::Thought(text), _) => Item::Thought(text.clone().into_owned()),
+            (Event::Signature { thought, len, signature }, _) => Item::Signature {
+                thought: *thought,
+                len: *len,
+                signature: signature.clone().into_owned(),
+            },
+            (Event::Call(call), _) => Item::Call(call.clone().into_owned()),
+            (Event::Media(media), _) => Item::Media(media.clone().into_owned()),
+            (Event::Server(activity), _) => Item::Server(activity.clone().into_owned()),
+            (Event::Grounding(raw), _) => Item::Grounding(raw.clone().into_owned()),
+        };
+        self.answer.items.push(item);
+    }
+}
+
+impl Start<'_> {
+    /// A copy that owns its strings.
+    pub fn into_owned(self) -> Start<'static> {
+        Start {
+            response_id: self.response_id.map(|it| Cow::Owned(it.into_owned())),
+            model_version: self.model_version.map(|it| Cow::Owned(it.into_owned())),
+            usage: self.usage,
+        }
+    }
+}
+
+impl Media<'_> {
+    /// A copy that owns its strings.
+    pub fn into_owned(self) -> Media<'static> {
+        use super::MediaSource;
+        Media {
+            mime: self.mime.map(|it| Cow::Owned(it.into_owned())),
+            source: match self.source {
+                MediaSource::Inline(data) => MediaSource::Inline(data.into_owned()),
+                MediaSource::Uri(uri) => MediaSource::Uri(uri.into_owned()),
+            },
+            name: self.name.map(|it| Cow::Owned(it.into_owned())),
+            modifiers: self
+                .modifiers
+                .into_iter()
+                .map(|(key, raw)| (Cow::Owned(key.into_owned()), raw.into_owned()))
+                .collect(),
+        }
+    }
+}
+
+impl ServerActivity<'_> {
+    /// A copy that owns its JSON.
+    pub fn into_owned(self) -> ServerActivity<'static> {
+        ServerActivity {
+            kind: Cow::Owned(self.kind.into_owned()),
+            body: self.body.into_owned(),
+            part: self.part.into_owned(),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What Gemini says, as it says it.
+//!
+//! ```text
+//! stream  = Start piece* (Finish | Fail)
+//!         | Fail
+//! piece   = Text | Thought | Signature | Call | Media | Server | Grounding
+//! ```
+//!
+//! Consecutive `Text`s are one part, and so are consecutive `Thought`s. A `Signature` signs the
+//! last `len` bytes of the run of text or thought that it follows and ends that run; with `len` 0
+//! it stands for an empty part of its own. A `Call` is whole, checked and carries its signature.
+//! No `Text` or `Thought` is empty. Nothing follows `Finish` or `Fail`.
+//! [`Grammar`](super::Grammar) checks all of this.
+
+use std::borrow::Cow;
+
+use super::{Call, Failure, Media, Signature};
+use crate::json::{Raw, Text};
+
+/// One thing that Gemini said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event<'a> {
+    /// Gemini has begun to answer.
+    Start(Start<'a>),
+    /// More words. Never empty.
+    Text(Text<'a>),
+    /// More of a thought's summary. Never empty.
+    Thought(Text<'a>),
+    /// The signature of the text that came just before.
+    Signature {
+        /// `true`: of a thought; `false`: of an answer's text.
+        thought: bool,
+        /// How many bytes, from the end of the run, the signed part has (of decoded text).
+        len: usize,
+        /// The signature.
+        signature: Signature<'a>,
+    },
+    /// A call, whole.
+    Call(Call<'a>),
+    /// A picture or other medium that the model made.
+    Media(Media<'a>),
+    /// Something that Gemini did itself.
+    Server(ServerActivity<'a>),
+    /// `groundingMetadata`: what the answer rests on.
+    Grounding(Raw<'a>),
+    /// The end, as it should be.
+    Finish(Finish),
+    /// The end, as it should not be.
+    Fail(Failure),
+}
+
+/// Gemini has begun to answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start<'a> {
+    /// Gemini's `responseId`.
+    pub response_id: Option<Cow<'a, str>>,
+    /// Gemini's `modelVersion`.
+    pub model_version: Option<Cow<'a, str>>,
+    /// Tokens as counted in the first chunk.
+    pub usage: Usage,
+}
+
+/// Something that Gemini did itself: a search, code that it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerActivity<'a> {
+    /// The member of the part that says what it is: `executableCode`, `codeExecutionResult`,
+    /// `toolCall`, `toolResponse`, or a name that this version does not know.
+    pub kind: Cow<'a, str>,
+    /// That member's value.
+    pub body: Raw<'a>,
+    /// The whole part, signature included, to be sent back as it is.
+    pub part: Raw<'a>,
+}
+
+/// How the answer ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finish {
+    /// Why.
+    pub reason: FinishReason,
+    /// What Gemini said about it.
+    pub message: Option<String>,
+    /// Tokens of the whole answer.
+    pub usage: Usage,
+    /// Losses on the way back: arguments mended, calls left out because the client wants one at
+    /// a time.
+    pub losses: super::Losses,
+}
+
+/// Why the answer ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FinishReason {
+    /// The model has said all, or came to a stop sequence.
+    #[default]
+    Stop,
+    /// The model waits for results of its calls.
+    ToolCalls,
+    /// The limit was reached.
+    MaxTokens,
+    /// Gemini will not say it; its own word for why (`SAFETY`, `PROHIBITED_CONTENT`, …).
+    Blocked(String),
+}
+
+/// Tokens, as Gemini counts them. `None`: it did not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// In the prompt, cached ones included.
+    pub prompt: Option<u64>,
+    /// In the prompt, from the cache.
+    pub cached: Option<u64>,
+    /// In the answer, thoughts not included.
+    pub candidates: Option<u64>,
+    /// In thoughts.
+    pub thoughts: Option<u64>,
+    /// In results of server-side tools.
+    pub tool_use_prompt: Option<u64>,
+    /// Of everything.
+    pub total: Option<u64>,
+}
+
+impl Usage {
+    /// Takes over each count that `newer` has.
+    pub fn merge(&mut self, newer: &Self) {
+        let pairs = [
+            (&mut self.prompt, newer.prompt),
+            (&mut self.cached, newer.cached),
+            (&mut self.candidates, newer.candidates),
+            (&mut self.thoughts, newer.thoughts),
+            (&mut self.tool_use_prompt, newer.tool_use_prompt),
+            (&mut self.total, newer.total),
+        ];
+        for (mine, theirs) in pairs {
+            *mine = theirs.or(*mine);
+        }
+    }
+
+    /// All that went in, cached or not.
+    pub fn input(&self) -> u64 {
+        self.prompt.unwrap_or(0) + self.tool_use_prompt.unwrap_or(0)
+    }
+
+    /// What went in and was not in the cache.
+    pub fn uncached_input(&self) -> u64 {
+        self.input().saturating_sub(self.cached.unwrap_or(0))
+    }
+
+    /// All that came out, thoughts included.
+    pub fn output(&self) -> u64 {
+        self.candidates.unwrap_or(0) + self.thoughts.unwrap_or(0)
+    }
+}
+
+/// Takes events one by one. They borrow from the chunk that they came in.
+pub trait Sink {
+    /// Takes the next event.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+impl<F: FnMut(&Event<'_>)> Sink for F {
+    fn event(&mut self, event: &Event<'_>) {
+        self(event);
+    }
+}
+
+/// Writes events as a client's stream.
+pub trait Encoder {
+    /// Writes what the client shall see of `event`, whole frames only.
+    fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>);
+
+    /// Writes this dialect's sign of life; nothing where the dialect has none.
+    fn ping(&mut self, out: &mut Vec<u8>);
+}

@@ -1,0 +1,118 @@
+//! What went wrong, and whose fault it was.
+
+/// A request that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", if at.is_empty() { String::new() } else { format!("{at}: ") })]
+pub struct BadRequest {
+    /// Where in the body, as `messages[2].content[0].type`.
+    pub at: String,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+/// Why there is no (whole) answer. Each dialect has one table from this to its own error.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What sort of failure.
+    pub kind: FailureKind,
+    /// For a person; names the field or the tool at fault where one is.
+    pub message: String,
+    /// When to try again, in milliseconds, where Gemini said it.
+    pub retry_after_ms: Option<u64>,
+    /// The HTTP status that Gemini gave, where it gave one.
+    pub upstream_status: Option<u16>,
+    /// Gemini's own status word (`RESOURCE_EXHAUSTED`) or finish reason, where there is one.
+    pub upstream_code: Option<String>,
+    /// Gemini's error body as it came, for clients that speak Gemini.
+    pub upstream_body: Option<String>,
+}
+
+/// What sort of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// The key is missing or wrong.
+    Authentication,
+    /// Money has run out, or billing is not set up. Trying again does not help.
+    Billing,
+    /// The upstream closed the stream before it finished.
+    Cut,
+    /// The conversation is longer than the model can read.
+    ContextTooLong,
+    /// The model ended its turn without a word or a call.
+    EmptyTurn,
+    /// The upstream failed.
+    Internal,
+    /// The request is wrong.
+    InvalidRequest,
+    /// The model wrote a call that cannot be read, or called what it was not given.
+    MalformedCall,
+    /// No such model, or no such thing.
+    NotFound,
+    /// The upstream has too much to do.
+    Overloaded,
+    /// The key may not do this.
+    Permission,
+    /// A quota for a long time (a day) is used up. Trying again soon does not help.
+    QuotaExhausted,
+    /// Too many requests for now.
+    RateLimited,
+    /// Not offered here.
+    Unsupported,
+    /// The upstream took too long, or fell silent.
+    Timeout,
+    /// The body is too large.
+    TooLarge,
+    /// The upstream said something that is not Gemini's protocol.
+    UpstreamProtocol,
+}
+
+impl FailureKind {
+    /// Whether the same request may succeed when it is sent again soon.
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::Cut
+            | Self::EmptyTurn
+            | Self::Internal
+            | Self::MalformedCall
+            | Self::Overloaded
+            | Self::RateLimited
+            | Self::Timeout
+            | Self::UpstreamProtocol => true,
+            Self::Authentication
+            | Self::Billing
+            | Self::ContextTooLong
+            | Self::InvalidRequest
+            | Self::NotFound
+            | Self::Permission
+            | Self::QuotaExhausted
+            | Self::Unsupported
+            | Self::TooLarge => false,
+        }
+    }
+}
+
+impl Failure {
+    /// A failure with nothing known but what sort it is.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            retry_after_ms: None,
+            upstream_status: None,
+            upstream_code: None,
+            upstream_body: None,
+        }
+    }
+
+    /// `Retry-After` in whole seconds, rounded up.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after_ms.map(|ms| ms.div_ceil(1000))
+    }
+}
+
+impl From<BadRequest> for Failure {
+    fn from(bad: BadRequest) -> Self {
+        Self::new(FailureKind::InvalidRequest, bad.to_string())
+    }
+}

@@ -1,0 +1,30 @@
+//! One conversation, whatever dialect it was said in.
+//!
+//! Decoders of requests make a [`Request`]; Gemini's decoder makes [`Event`]s; encoders read them.
+//! Nothing in here belongs to one vendor. Text, arguments and results are slices of the body they
+//! came in ([`Text`](crate::json::Text), [`Raw`](crate::json::Raw)).
+
+mod answer;
+mod dialect;
+mod event;
+mod failure;
+mod grammar;
+mod id;
+mod loss;
+mod request;
+mod settings;
+mod tool;
+
+pub use answer::{Answer, Assembler, Item};
+pub use dialect::{DecodeOptions, Decoded, ErrorReply, Stamp};
+pub use event::{Encoder, Event, Finish, FinishReason, ServerActivity, Sink, Start, Usage};
+pub use failure::{BadRequest, Failure, FailureKind};
+pub use grammar::{Grammar, Ungrammatical};
+pub use id::{IdGen, call_token, upstream_id};
+pub use loss::{Loss, LossCode, Losses};
+pub use request::{Media, MediaSource, Part, Request, Role, Turn};
+pub use settings::{Effort, OutputFormat, Settings, Thinking, ThinkingMode};
+pub use tool::{
+    Call, CallInput, Function, Issuer, ResultPart, SchemaForm, ServerTool, Signature, Tool,
+    ToolChoice, ToolName, ToolResult,
+};

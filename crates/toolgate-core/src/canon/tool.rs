@@ -1,0 +1,250 @@
+//! Tools, calls and results.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::json::{Raw, Text};
+
+/// Something that the model may use.
+#[derive(Clone, Debug)]
+pub enum Tool<'a> {
+    /// A function that the client runs.
+    Function(Function<'a>),
+    /// A tool of the client's that takes text in a form of its own instead of JSON.
+    Freeform {
+        /// What it is called.
+        name: ToolName<'a>,
+        /// What it is for.
+        description: Option<Text<'a>>,
+        /// The grammar that its input follows, said in words to the model.
+        grammar: Option<Text<'a>>,
+    },
+    /// A tool that Gemini runs itself.
+    Server(ServerTool<'a>),
+}
+
+/// A function that the client runs.
+#[derive(Clone, Debug)]
+pub struct Function<'a> {
+    /// What it is called.
+    pub name: ToolName<'a>,
+    /// What it is for.
+    pub description: Option<Text<'a>>,
+    /// The schema of its arguments; `None` where the client gave none.
+    pub parameters: Option<Raw<'a>>,
+    /// How `parameters` and `response` are written.
+    pub form: SchemaForm,
+    /// The schema of its result, where the client gave one (Gemini only).
+    pub response: Option<Raw<'a>>,
+    /// Declared but not to be shown to the model yet (`defer_loading`).
+    pub deferred: bool,
+    /// Where in the client's body it stands, for messages: `tools[3]`.
+    pub at: String,
+}
+
+/// How a schema is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SchemaForm {
+    /// JSON Schema, any draft.
+    JsonSchema,
+    /// Gemini's `Schema` (an OpenAPI 3.0 subset, upper- or lower-case types).
+    Gemini,
+}
+
+/// A tool that Gemini runs itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerTool<'a> {
+    /// Searching the web.
+    WebSearch {
+        /// The name by which the client's dialect calls it (`web_search`), for `tool_choice`.
+        name: Cow<'a, str>,
+    },
+    /// Reading pages whose address is in the prompt.
+    UrlContext {
+        /// The name by which the client's dialect calls it (`web_fetch`), for `tool_choice`.
+        name: Cow<'a, str>,
+    },
+    /// Running code.
+    CodeExecution {
+        /// The name by which the client's dialect calls it (`code_execution`), for `tool_choice`.
+        name: Cow<'a, str>,
+    },
+    /// One member of a Gemini `Tool` object, as it is: `googleMaps`, `fileSearch`, kinds that
+    /// this version does not know.
+    Gemini {
+        /// The member's name, camelCase.
+        kind: Cow<'a, str>,
+        /// Its value.
+        body: Raw<'a>,
+    },
+}
+
+/// A tool's name, with the namespace that some clients keep apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ToolName<'a> {
+    /// `mcp__server` in Codex's `{"type":"namespace"}`.
+    pub namespace: Option<Cow<'a, str>>,
+    /// The name itself.
+    pub name: Cow<'a, str>,
+}
+
+impl<'a> ToolName<'a> {
+    /// A name without a namespace.
+    pub fn plain(name: impl Into<Cow<'a, str>>) -> Self {
+        Self { namespace: None, name: name.into() }
+    }
+
+    /// A copy that owns its strings.
+    pub fn into_owned(self) -> ToolName<'static> {
+        ToolName {
+            namespace: self.namespace.map(|it| Cow::Owned(it.into_owned())),
+            name: Cow::Owned(self.name.into_owned()),
+        }
+    }
+}
+
+impl fmt::Display for ToolName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}.{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// Whether the model may, must or must not call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ToolChoice<'a> {
+    /// The client did not say.
+    #[default]
+    Unset,
+    /// It may.
+    Auto,
+    /// It must call something.
+    Any,
+    /// It must not.
+    None,
+    /// It must call this one.
+    One(ToolName<'a>),
+    /// Only these.
+    Allowed {
+        /// Whether it must call one of them.
+        required: bool,
+        /// Which.
+        names: Vec<ToolName<'a>>,
+    },
+}
+
+/// The model calls a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call<'a> {
+    /// In a request: the id that the client uses, prefix and all. In an event: a token that is
+    /// unique across turns, to which the dialect adds its prefix.
+    pub id: Cow<'a, str>,
+    /// Gemini's own id, where it gave one.
+    pub upstream_id: Option<Cow<'a, str>>,
+    /// Which tool.
+    pub tool: ToolName<'a>,
+    /// With what.
+    pub input: CallInput<'a>,
+    /// Gemini's signature, where this very call carried one.
+    pub signature: Option<Signature<'a>>,
+}
+
+/// What a call is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallInput<'a> {
+    /// A JSON object (a client may have stored something else; it is kept as it is).
+    Json(Raw<'a>),
+    /// Text in the tool's own form.
+    Text(Text<'a>),
+}
+
+/// A tool answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult<'a> {
+    /// The id of the call, as the client uses it; `None` where the dialect allows none (Gemini).
+    pub call_id: Option<Cow<'a, str>>,
+    /// The tool's name, where the result says it.
+    pub tool: Option<ToolName<'a>>,
+    /// Whether the tool says that it failed.
+    pub is_error: bool,
+    /// What it said.
+    pub content: Vec<ResultPart<'a>>,
+    /// Other members of Gemini's `functionResponse` (`scheduling`, `willContinue`), copied.
+    pub modifiers: Vec<(Cow<'a, str>, Raw<'a>)>,
+}
+
+/// A piece of a tool's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResultPart<'a> {
+    /// Words (also JSON in a string: it stays a string).
+    Text(Text<'a>),
+    /// A JSON value that the client sent as JSON. An object here is Gemini's `response` itself.
+    Json(Raw<'a>),
+    /// A picture or document.
+    Media(super::Media<'a>),
+}
+
+/// An opaque token of Gemini's that must come back with the part that carried it.
+///
+/// Its `Debug` prints the length only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Signature<'a> {
+    value: Cow<'a, str>,
+    issuer: Option<Issuer>,
+}
+
+/// Who issued a signature: it means nothing to anybody else.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Issuer {
+    /// The model, by Gemini's name.
+    pub model: String,
+    /// The back end.
+    pub backend: crate::gemini::Backend,
+}
+
+impl<'a> Signature<'a> {
+    /// `None` for the empty string, which means "no signature".
+    pub fn new(value: impl Into<Cow<'a, str>>, issuer: Option<Issuer>) -> Option<Self> {
+        let value = value.into();
+        (!value.is_empty()).then_some(Self { value, issuer })
+    }
+
+    /// The token, to be sent or sealed; never to be printed.
+    pub fn expose(&self) -> &str {
+        &self.value
+    }
+
+    /// Who issued it; `None` where the carrier did not say.
+    pub fn issuer(&self) -> Option<&Issuer> {
+        self.issuer.as_ref()
+    }
+
+    /// A copy that owns its token.
+    pub fn into_owned(self) -> Signature<'static> {
+        Signature { value: Cow::Owned(self.value.into_owned()), issuer: self.issuer }
+    }
+}
+
+impl fmt::Debug for Signature<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Signature({} characters, {:?})", self.value.len(), self.issuer)
+    }
+}
+
+impl Call<'_> {
+    /// A copy that owns everything.
+    pub fn into_owned(self) -> Call<'static> {
+        Call {
+            id: Cow::Owned(self.id.into_owned()),
+            upstream_id: self.upstream_id.map(|id| Cow::Owned(id.into_owned())),
+            tool: self.tool.into_owned(),
+            input: match self.input {
+                CallInput::Json(raw) => CallInput::Json(raw.into_owned()),
+                CallInput::Text(text) => CallInput::Text(text.into_owned()),
+            },
+            signature: self.signature.map(Signature::into_owned),
+        }
+    }
+}

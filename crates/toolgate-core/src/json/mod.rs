@@ -1,0 +1,14 @@
+//! JSON, kept as it was written.
+//!
+//! Mirrors of vendors' bodies are serde structs whose strings and values are [`Text`] and [`Raw`]:
+//! slices of the body. [`read`] fills a mirror, names every field that it does not know, and says
+//! where a known field is broken. [`write`] holds the few functions that put JSON into a buffer.
+
+mod raw;
+mod read;
+mod text;
+pub mod write;
+
+pub use raw::{Fields, Kind, Raw};
+pub use read::{Path, read};
+pub use text::Text;

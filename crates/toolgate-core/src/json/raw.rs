@@ -1,0 +1,203 @@
+//! A JSON value that is not looked into unless somebody asks.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::Text;
+
+/// A JSON value as it was written: key order, number text and escapes included.
+#[derive(Clone)]
+pub struct Raw<'a>(Cow<'a, RawValue>);
+
+/// What sort of JSON value something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `[…]`
+    Array,
+    /// `true` or `false`
+    Bool,
+    /// `null`
+    Null,
+    /// A number.
+    Number,
+    /// `{…}`
+    Object,
+    /// `"…"`
+    String,
+}
+
+impl Raw<'static> {
+    /// Takes over text that is JSON; `None` where it is not.
+    pub fn parse(json: String) -> Option<Self> {
+        RawValue::from_string(json).ok().map(|raw| Self(Cow::Owned(raw)))
+    }
+
+    /// `{}`
+    pub fn empty_object() -> Self {
+        // Three constants that are known to parse; `Default` for `RawValue` is `null`.
+        Self::parse("{}".to_owned()).unwrap_or_else(|| Self(Cow::Owned(Box::default())))
+    }
+
+    /// Serialises anything that serde can write.
+    pub fn of<T: serde::Serialize + ?Sized>(value: &T) -> Option<Self> {
+        serde_json::value::to_raw_value(value).ok().map(|raw| Self(Cow::Owned(raw)))
+    }
+}
+
+impl<'a> Raw<'a> {
+    /// The text.
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// What sort of value it is.
+    pub fn kind(&self) -> Kind {
+        match self.get().as_bytes().first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') | None => Kind::Null,
+            Some(_) => Kind::Number,
+        }
+    }
+
+    /// The string, if it is one.
+    pub fn as_text(&self) -> Option<Text<'_>> {
+        Text::from_raw(&self.0)
+    }
+
+    /// The string, if it is one, for as long as the body lives where that is possible.
+    pub fn into_text(self) -> Option<Text<'a>> {
+        match self.0 {
+            Cow::Borrowed(raw) => Text::from_raw(raw),
+            Cow::Owned(raw) => Text::from_raw(&raw).map(Text::into_owned),
+        }
+    }
+
+    /// The slice itself, if it is borrowed from a body.
+    pub fn as_borrowed(&self) -> Option<&'a str> {
+        match self.0 {
+            Cow::Borrowed(raw) => Some(raw.get()),
+            Cow::Owned(_) => None,
+        }
+    }
+
+    /// Reads it into a type; for small values only.
+    pub fn to<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(self.get()).ok()
+    }
+
+    /// The object's members in order, if it is an object.
+    pub fn fields(&self) -> Option<Fields<'_>> {
+        (self.kind() == Kind::Object).then(|| serde_json::from_str(self.get()).ok()).flatten()
+    }
+
+    /// The array's values in order, if it is an array.
+    pub fn items(&self) -> Option<Vec<Raw<'_>>> {
+        (self.kind() == Kind::Array).then(|| serde_json::from_str(self.get()).ok()).flatten()
+    }
+
+    /// A copy that lends the same text.
+    pub fn borrowed(&self) -> Raw<'_> {
+        Raw(Cow::Borrowed(&self.0))
+    }
+
+    /// A copy that owns its text.
+    pub fn into_owned(self) -> Raw<'static> {
+        Raw(Cow::Owned(self.0.into_owned()))
+    }
+
+    /// Writes the value on one line, safe inside an SSE frame (see [`super::write::compact`]).
+    pub fn write(&self, out: &mut Vec<u8>) {
+        super::write::compact(out, self.get());
+    }
+
+    /// The value without white space between its tokens.
+    pub fn compact(&self) -> Cow<'_, str> {
+        super::write::compacted(self.get())
+    }
+}
+
+impl fmt::Debug for Raw<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+impl PartialEq for Raw<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for Raw<'_> {}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(json).map(|raw| Self(Cow::Borrowed(raw)))
+    }
+}
+
+impl serde::Serialize for Raw<'_> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+/// An object's members in the order they were written, doubles included.
+#[derive(Clone, Debug, Default)]
+pub struct Fields<'a>(pub Vec<(Cow<'a, str>, Raw<'a>)>);
+
+impl<'a> Fields<'a> {
+    /// The last value under `name`, as JSON parsers have it.
+    pub fn get(&self, name: &str) -> Option<&Raw<'a>> {
+        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::with_capacity(map.size_hint().unwrap_or(4));
+                while let Some(Key(key)) = map.next_key()? {
+                    fields.push((key, map.next_value()?));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        json.deserialize_map(Members)
+    }
+}
+
+/// serde's own `Cow<str>` never borrows; this one does where the key has no escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Borrow;
+        impl<'de> Visitor<'de> for Borrow {
+            type Value = Key<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+            fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+        json.deserialize_str(Borrow)
+    }
+}

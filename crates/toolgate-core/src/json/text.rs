@@ -1,0 +1,202 @@
+//! A JSON string that is never unescaped unless somebody asks.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::value::RawValue;
+
+/// A JSON string literal, quotes and escapes included.
+///
+/// Moving a prompt from one body to another is a copy of bytes. The literal is always valid JSON
+/// and never holds half a surrogate pair (a lone half becomes U+FFFD).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Text<'a>(Cow<'a, str>);
+
+impl Text<'static> {
+    /// The empty string.
+    pub const EMPTY: Self = Self(Cow::Borrowed("\"\""));
+
+    /// Escapes `plain` into a literal.
+    ///
+    /// ```
+    /// use toolgate_core::json::Text;
+    /// assert_eq!(Text::new("a\"b").literal(), r#""a\"b""#);
+    /// ```
+    pub fn new(plain: &str) -> Self {
+        let mut out = Vec::with_capacity(plain.len() + 2);
+        super::write::string(&mut out, plain);
+        // `write::string` only copies and escapes valid UTF-8.
+        Self(Cow::Owned(String::from_utf8_lossy(&out).into_owned()))
+    }
+}
+
+impl<'a> Text<'a> {
+    /// Takes a raw value over if it is a string.
+    pub fn from_raw(raw: &'a RawValue) -> Option<Self> {
+        let literal = raw.get();
+        if !literal.starts_with('"') {
+            return None;
+        }
+        Some(Self(without_lone_surrogates(literal)))
+    }
+
+    /// The literal as it stands in JSON, quotes included.
+    pub fn literal(&self) -> &str {
+        &self.0
+    }
+
+    /// What stands between the quotes, still escaped.
+    pub fn escaped(&self) -> &str {
+        self.0.get(1..self.0.len() - 1).unwrap_or("")
+    }
+
+    /// Whether the string has no characters.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() <= 2
+    }
+
+    /// The string itself.
+    pub fn decode(&self) -> Cow<'_, str> {
+        let inner = self.escaped();
+        if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+            return Cow::Borrowed(inner);
+        }
+        // The literal was checked when it was taken over, so this cannot fail; if it ever did,
+        // the escaped form is the closest thing to say.
+        serde_json::from_str::<String>(&self.0).map_or(Cow::Borrowed(inner), Cow::Owned)
+    }
+
+    /// A copy that lends the same literal.
+    pub fn borrowed(&self) -> Text<'_> {
+        Text(Cow::Borrowed(&self.0))
+    }
+
+    /// A copy that owns its literal.
+    pub fn into_owned(self) -> Text<'static> {
+        Text(Cow::Owned(self.0.into_owned()))
+    }
+
+    /// Adds the other string's characters at the end.
+    pub fn push(&mut self, more: &Text<'_>) {
+        if more.is_empty() {
+            return;
+        }
+        let mine = self.0.to_mut();
+        mine.pop();
+        mine.push_str(&more.0[1..]);
+    }
+
+    /// Writes the literal so that every client can read it (see [`super::write::literal`]).
+    pub fn write(&self, out: &mut Vec<u8>) {
+        super::write::literal(out, &self.0);
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(json)?;
+        Self::from_raw(raw).ok_or_else(|| D::Error::custom("expected a string"))
+    }
+}
+
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.decode())
+    }
+}
+
+/// JSON allows `"\ud800"`, UTF-8 does not: whoever decodes it later would fail.
+fn without_lone_surrogates(literal: &str) -> Cow<'_, str> {
+    let bytes = literal.as_bytes();
+    let mut suspicious = false;
+    for at in memchr::memmem::find_iter(bytes, b"\\u") {
+        if matches!(bytes.get(at + 2), Some(b'd' | b'D'))
+            && matches!(bytes.get(at + 3), Some(b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F'))
+        {
+            suspicious = true;
+            break;
+        }
+    }
+    if !suspicious || serde_json::from_str::<String>(literal).is_ok() {
+        return Cow::Borrowed(literal);
+    }
+    let hex = |at: usize| {
+        literal.get(at + 2..at + 6).and_then(|digits| u32::from_str_radix(digits, 16).ok())
+    };
+    let mut fixed = String::with_capacity(literal.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] != b'\\' {
+            let next = memchr::memchr(b'\\', &bytes[at..]).map_or(bytes.len(), |n| at + n);
+            fixed.push_str(&literal[at..next]);
+            at = next;
+            continue;
+        }
+        if bytes.get(at + 1) != Some(&b'u') {
+            fixed.push_str(&literal[at..at + 2]);
+            at += 2;
+            continue;
+        }
+        let low = (bytes.get(at + 6) == Some(&b'\\') && bytes.get(at + 7) == Some(&b'u'))
+            .then(|| hex(at + 6))
+            .flatten();
+        match (hex(at), low) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => {
+                fixed.push_str(&literal[at..at + 12]);
+                at += 12;
+            }
+            (Some(0xD800..=0xDFFF) | None, _) => {
+                fixed.push_str("\\ufffd");
+                at += 6;
+            }
+            _ => {
+                fixed.push_str(&literal[at..at + 6]);
+                at += 6;
+            }
+        }
+    }
+    Cow::Owned(fixed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, want: &str) {
+        let text: Text<'_> = serde_json::from_str(json).unwrap();
+        assert_eq!(text.decode(), want, "{json}");
+    }
+
+    #[test]
+    fn strings() {
+        check(r#""""#, "");
+        check(r#""plain""#, "plain");
+        check(r#""a\nb\u00e9\u003c""#, "a\nbé<");
+        check(r#""\ud83d\ude00""#, "😀");
+        check(r#""\ud83d""#, "\u{fffd}");
+        check(r#""x\ud83d\n\ude00y""#, "x\u{fffd}\n\u{fffd}y");
+        check(r#""\\ud83d""#, "\\ud83d");
+        check(r#""\ud83d\ud83d\ude00""#, "\u{fffd}😀");
+    }
+
+    #[test]
+    fn a_number_is_not_a_string() {
+        assert!(serde_json::from_str::<Text<'_>>("1").is_err());
+    }
+
+    #[test]
+    fn strings_grow() {
+        let mut text = Text::new("a\"");
+        text.push(&Text::EMPTY);
+        text.push(&Text::new("é\n"));
+        assert_eq!(text.decode(), "a\"é\n");
+    }
+}

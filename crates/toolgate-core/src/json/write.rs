@@ -1,0 +1,185 @@
+//! Putting JSON into a buffer.
+
+use std::borrow::Cow;
+
+use memchr::memchr2;
+
+/// Writes a string literal, escaping what must be escaped.
+pub fn string(out: &mut Vec<u8>, plain: &str) {
+    out.push(b'"');
+    let bytes = plain.as_bytes();
+    let mut done = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let escape: &[u8] = match byte {
+            b'"' => b"\\\"",
+            b'\\' => b"\\\\",
+            b'\n' => b"\\n",
+            b'\r' => b"\\r",
+            b'\t' => b"\\t",
+            0x08 => b"\\b",
+            0x0C => b"\\f",
+            0x00..=0x1F => {
+                out.extend_from_slice(&bytes[done..at]);
+                out.extend_from_slice(b"\\u00");
+                out.push(HEX[usize::from(byte >> 4)]);
+                out.push(HEX[usize::from(byte & 15)]);
+                done = at + 1;
+                continue;
+            }
+            _ => continue,
+        };
+        out.extend_from_slice(&bytes[done..at]);
+        out.extend_from_slice(escape);
+        done = at + 1;
+    }
+    line_breaks_escaped(out, &bytes[done..]);
+    out.push(b'"');
+}
+
+/// Writes a literal that is already JSON.
+///
+/// U+2028, U+2029 and U+0085 are written as escapes: JSON allows them bare, but line-based stream
+/// readers (google-genai for Python) split there.
+pub fn literal(out: &mut Vec<u8>, literal: &str) {
+    line_breaks_escaped(out, literal.as_bytes());
+}
+
+/// Writes a JSON value without white space between its tokens, on one line.
+pub fn compact(out: &mut Vec<u8>, json: &str) {
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b' ' | b'\n' | b'\r' | b'\t' => at += 1,
+            b'"' => {
+                let end = string_end(bytes, at);
+                line_breaks_escaped(out, &bytes[at..end]);
+                at = end;
+            }
+            _ => {
+                let run = bytes[at..]
+                    .iter()
+                    .position(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b'"'))
+                    .map_or(bytes.len(), |n| at + n);
+                out.extend_from_slice(&bytes[at..run]);
+                at = run;
+            }
+        }
+    }
+}
+
+/// The value without white space between its tokens; borrowed where there was none.
+pub fn compacted(json: &str) -> Cow<'_, str> {
+    let mut out = Vec::with_capacity(json.len());
+    compact(&mut out, json);
+    if out == json.as_bytes() {
+        return Cow::Borrowed(json);
+    }
+    Cow::Owned(String::from_utf8(out).unwrap_or_else(|_| json.to_owned()))
+}
+
+/// Writes `json` (a value) as a string literal that holds it: `{"a":1}` → `"{\"a\":1}"`.
+pub fn json_in_string(out: &mut Vec<u8>, json: &str) {
+    string(out, &compacted(json));
+}
+
+/// Writes `"name":`, with a comma before it unless the object has just been opened.
+pub fn key(out: &mut Vec<u8>, name: &str) {
+    if !matches!(out.last(), Some(b'{') | None) {
+        out.push(b',');
+    }
+    string(out, name);
+    out.push(b':');
+}
+
+/// Writes a comma unless the array or object has just been opened.
+pub fn comma(out: &mut Vec<u8>) {
+    if !matches!(out.last(), Some(b'{' | b'[') | None) {
+        out.push(b',');
+    }
+}
+
+/// Writes an integer.
+pub fn integer(out: &mut Vec<u8>, value: impl Into<i128>) {
+    out.extend_from_slice(value.into().to_string().as_bytes());
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// The index after the closing quote of the literal that begins at `start`.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+fn line_breaks_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+    let mut done = 0;
+    let mut at = 0;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(0xE2, 0xC2, rest)) {
+        at += found;
+        let (escape, length): (&[u8], usize) = match &bytes[at..] {
+            [0xE2, 0x80, 0xA8, ..] => (b"\\u2028", 3),
+            [0xE2, 0x80, 0xA9, ..] => (b"\\u2029", 3),
+            [0xC2, 0x85, ..] => (b"\\u0085", 2),
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        out.extend_from_slice(&bytes[done..at]);
+        out.extend_from_slice(escape);
+        at += length;
+        done = at;
+    }
+    out.extend_from_slice(&bytes[done..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn strings_are_escaped() {
+        for plain in ["", "a", "\"\\\n\r\t\u{8}\u{c}\u{1}", "é😀", "a\u{2028}b\u{2029}c\u{85}d"]
+        {
+            let literal = written(|out| string(out, plain));
+            assert_eq!(serde_json::from_str::<String>(&literal).unwrap(), plain);
+            assert!(!literal.contains(['\u{2028}', '\u{2029}', '\u{85}']), "{literal}");
+        }
+    }
+
+    #[test]
+    fn values_lose_white_space_between_tokens_only() {
+        assert_eq!(
+            compacted("{ \"a b\" :\r\n [1.0, \"\\\" \\\\\" ,true ] }"),
+            r#"{"a b":[1.0,"\" \\",true]}"#
+        );
+        assert!(matches!(compacted(r#"{"a":1}"#), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn commas_come_by_themselves() {
+        let json = written(|out| {
+            out.push(b'{');
+            key(out, "a");
+            integer(out, 1);
+            key(out, "b");
+            json_in_string(out, "{\"x\": 1}");
+            out.push(b'}');
+        });
+        assert_eq!(json, r#"{"a":1,"b":"{\"x\":1}"}"#);
+    }
+}

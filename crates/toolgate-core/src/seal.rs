@@ -1,0 +1,227 @@
+//! Envelopes: signatures that clients keep for us.
+//!
+//! Each dialect has a field that it is built to echo (Anthropic's `thinking.signature`, the Responses
+//! API's `reasoning.encrypted_content`). What we put there is an envelope that names who issued the
+//! signature and which part it belongs to:
+//!
+//! ```text
+//! tg1.<mac>.<back end>.<model>.<on>.<payload>
+//!
+//! on = c:<call token>   the call with this id       payload: the signature
+//!    | t:<len>          the last len bytes of text  payload: the signature
+//!    | h:<len>          … of thought                payload: the signature
+//!    | p                a part of its own           payload: base64url of the part's JSON
+//! ```
+//!
+//! With a key, the MAC keeps a client from making envelopes of its own. Without one it is `-`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use crate::canon::{Issuer, Signature};
+use crate::gemini::Backend;
+use crate::json::Raw;
+
+/// Seals and opens envelopes.
+#[derive(Clone, Default)]
+pub struct Sealer {
+    key: Option<[u8; 32]>,
+}
+
+/// What an envelope holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// What it belongs to.
+    pub on: Sealed<'a>,
+    /// Who issued it.
+    pub issuer: Issuer,
+}
+
+/// What an envelope belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sealed<'a> {
+    /// The call with this token ([`call_token`](crate::canon::call_token)).
+    Call {
+        /// The call's token.
+        token: Cow<'a, str>,
+        /// The signature.
+        signature: Signature<'a>,
+    },
+    /// The last `len` bytes of the text before it; 0: an empty part of its own.
+    Text {
+        /// How many bytes of decoded text.
+        len: usize,
+        /// The signature.
+        signature: Signature<'a>,
+    },
+    /// The last `len` bytes of the thought before it.
+    Thought {
+        /// How many bytes of decoded text.
+        len: usize,
+        /// The signature.
+        signature: Signature<'a>,
+    },
+    /// Nothing: it is a whole part of Gemini's.
+    Part(Raw<'a>),
+}
+
+/// What a client gave back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opened<'a> {
+    /// An envelope of ours.
+    Ours(Envelope<'a>),
+    /// It looks like ours, but the MAC is wrong or it cannot be read.
+    Forged,
+    /// Somebody else's.
+    Foreign,
+}
+
+impl Sealer {
+    /// A sealer whose envelopes nobody else can make.
+    pub fn with_key(key: [u8; 32]) -> Self {
+        Self { key: Some(key) }
+    }
+
+    /// Makes an envelope's text: printable ASCII without quotes or backslashes.
+    pub fn seal(&self, envelope: &Envelope<'_>) -> String {
+        let (on, payload): (Cow<'_, str>, Cow<'_, str>) = match &envelope.on {
+            Sealed::Call { token, signature } => {
+                (format!("c:{token}").into(), signature.expose().into())
+            }
+            Sealed::Text { len, signature } => {
+                (format!("t:{len}").into(), signature.expose().into())
+            }
+            Sealed::Thought { len, signature } => {
+                (format!("h:{len}").into(), signature.expose().into())
+            }
+            Sealed::Part(raw) => ("p".into(), URL_SAFE_NO_PAD.encode(raw.get()).into()),
+        };
+        let Issuer { model, backend } = &envelope.issuer;
+        let model = URL_SAFE_NO_PAD.encode(model);
+        let body = format!("{}.{model}.{on}.{payload}", backend_letter(*backend));
+        let mac = self.mac(&body).map_or_else(|| "-".to_owned(), |mac| URL_SAFE_NO_PAD.encode(mac));
+        format!("{MARK}{mac}.{body}")
+    }
+
+    /// Reads what a client gave back.
+    pub fn open<'a>(&self, text: &'a str) -> Opened<'a> {
+        let Some(rest) = text.strip_prefix(MARK) else { return Opened::Foreign };
+        let Some((mac, body)) = rest.split_once('.') else { return Opened::Forged };
+        if !self.verifies(mac, body) {
+            return Opened::Forged;
+        }
+        read_body(body).map_or(Opened::Forged, Opened::Ours)
+    }
+
+    fn mac(&self, body: &str) -> Option<[u8; 16]> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?).ok()?;
+        mac.update(body.as_bytes());
+        let mut short = [0; 16];
+        short.copy_from_slice(&mac.finalize().into_bytes()[..16]);
+        Some(short)
+    }
+
+    fn verifies(&self, mac: &str, body: &str) -> bool {
+        let Some(key) = &self.key else { return true };
+        let (Ok(claimed), Ok(mut real)) =
+            (URL_SAFE_NO_PAD.decode(mac), Hmac::<Sha256>::new_from_slice(key))
+        else {
+            return false;
+        };
+        real.update(body.as_bytes());
+        claimed.len() == 16 && real.verify_truncated_left(&claimed).is_ok()
+    }
+}
+
+impl fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.key.is_some() { "Sealer(keyed)" } else { "Sealer(open)" })
+    }
+}
+
+const MARK: &str = "tg1.";
+
+fn backend_letter(backend: Backend) -> char {
+    match backend {
+        Backend::Developer => 'd',
+        Backend::Vertex => 'v',
+    }
+}
+
+fn read_body(body: &str) -> Option<Envelope<'_>> {
+    let mut fields = body.splitn(4, '.');
+    let backend = match fields.next()? {
+        "d" => Backend::Developer,
+        "v" => Backend::Vertex,
+        _ => return None,
+    };
+    let model = String::from_utf8(URL_SAFE_NO_PAD.decode(fields.next()?).ok()?).ok()?;
+    let issuer = Issuer { model, backend };
+    let (on, payload) = (fields.next()?, fields.next()?);
+    let signature = || Signature::new(payload, Some(issuer.clone()));
+    let on = match on.split_once(':') {
+        Some(("c", token)) => Sealed::Call { token: token.into(), signature: signature()? },
+        Some(("t", len)) => Sealed::Text { len: len.parse().ok()?, signature: signature()? },
+        Some(("h", len)) => Sealed::Thought { len: len.parse().ok()?, signature: signature()? },
+        None if on == "p" => {
+            let json = String::from_utf8(URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
+            Sealed::Part(Raw::parse(json)?)
+        }
+        _ => return None,
+    };
+    Some(Envelope { on, issuer })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn envelope(on: Sealed<'_>) -> Envelope<'_> {
+        let issuer = Issuer { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
+        Envelope { on, issuer }
+    }
+
+    fn signed() -> Signature<'static> {
+        let issuer = Issuer { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
+        Signature::new("AY89a1/+57b05e78dc==", Some(issuer)).unwrap()
+    }
+
+    #[test]
+    fn what_is_sealed_can_be_opened() {
+        let part = Raw::parse(r#"{"toolCall":{"id":"a.b"}}"#.into()).unwrap();
+        for on in [
+            Sealed::Call { token: "tgabc_x".into(), signature: signed() },
+            Sealed::Text { len: 12, signature: signed() },
+            Sealed::Thought { len: 0, signature: signed() },
+            Sealed::Part(part),
+        ] {
+            for sealer in [Sealer::default(), Sealer::with_key([7; 32])] {
+                let text = sealer.seal(&envelope(on.clone()));
+                assert_eq!(sealer.open(&text), Opened::Ours(envelope(on.clone())), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_else_can_seal() {
+        let ours = Sealer::with_key([1; 32]);
+        let text =
+            Sealer::with_key([2; 32]).seal(&envelope(Sealed::Text { len: 1, signature: signed() }));
+        assert_eq!(ours.open(&text), Opened::Forged);
+        let open = Sealer::default().seal(&envelope(Sealed::Text { len: 1, signature: signed() }));
+        assert_eq!(ours.open(&open), Opened::Forged);
+        assert_eq!(ours.open("EqQBCgIYAhIM"), Opened::Foreign);
+        assert_eq!(ours.open("tg1."), Opened::Forged);
+    }
+
+    #[test]
+    fn law8_debug_keeps_signatures_secret() {
+        let shown = format!("{:?}", envelope(Sealed::Text { len: 1, signature: signed() }));
+        assert!(!shown.contains("AY89"), "{shown}");
+    }
+}
