@@ -1,5 +1,7 @@
 //! What went wrong, and whose fault it was.
 
+use std::fmt;
+
 /// A request that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", if at.is_empty() { String::new() } else { format!("{at}: ") })]
@@ -11,7 +13,7 @@ pub struct BadRequest {
 }
 
 /// Why there is no (whole) answer. Each dialect has one table from this to its own error.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
     /// What sort of failure.
@@ -108,6 +110,22 @@ impl Failure {
     /// `Retry-After` in whole seconds, rounded up.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after_ms.map(|ms| ms.div_ceil(1000))
+    }
+}
+
+/// Of Gemini's body only the length: it may quote the request.
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, message, retry_after_ms, upstream_status, upstream_code, upstream_body } =
+            self;
+        f.debug_struct("Failure")
+            .field("kind", kind)
+            .field("message", message)
+            .field("retry_after_ms", retry_after_ms)
+            .field("upstream_status", upstream_status)
+            .field("upstream_code", upstream_code)
+            .field("upstream_body_len", &upstream_body.as_ref().map(String::len))
+            .finish()
     }
 }
 

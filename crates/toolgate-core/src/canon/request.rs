@@ -1,6 +1,7 @@
 //! What a client asks for.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::{Call, OutputFormat, Settings, Signature, Thinking, Tool, ToolChoice, ToolResult};
 use crate::json::{Raw, Text};
@@ -89,7 +90,7 @@ pub enum Part<'a> {
 }
 
 /// Bytes that are not text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Media<'a> {
     /// The MIME type, where the client said it.
     pub mime: Option<Cow<'a, str>>,
@@ -109,6 +110,20 @@ pub enum MediaSource<'a> {
     Inline(Text<'a>),
     /// At an address that Gemini can fetch or that names a file of Gemini's.
     Uri(Text<'a>),
+}
+
+/// Of the modifiers only the names: one of them may be a signature.
+impl fmt::Debug for Media<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mime, source, name, modifiers } = self;
+        let modifiers: Vec<_> = modifiers.iter().map(|(key, _)| key).collect();
+        f.debug_struct("Media")
+            .field("mime", mime)
+            .field("source", source)
+            .field("name", name)
+            .field("modifiers", &modifiers)
+            .finish()
+    }
 }
 
 impl<'a> Part<'a> {

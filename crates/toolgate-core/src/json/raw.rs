@@ -123,9 +123,23 @@ impl<'a> Raw<'a> {
     }
 }
 
+/// The text, but for the values of members called `…signature`: those are secrets.
 impl fmt::Debug for Raw<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.get())
+        const NAME_END: &str = "ignature\"";
+        let mut rest = self.get();
+        while let Some(at) = rest.find(NAME_END) {
+            let (before, after) = rest.split_at(at + NAME_END.len());
+            f.write_str(before)?;
+            let value = after.trim_start().strip_prefix(':').map_or(after, str::trim_start);
+            rest = if value.len() < after.len() && value.starts_with('"') {
+                f.write_str(":\"…\"")?;
+                &value[super::write::string_end(value.as_bytes(), 0)..]
+            } else {
+                after
+            };
+        }
+        f.write_str(rest)
     }
 }
 
