@@ -1,3 +1,66 @@
-//! The repository's own commands: `cargo xtask test`.
+//! The repository's own commands: `cargo xtask test`, `cargo xtask fuzz`.
+#![expect(clippy::print_stdout, reason = "a command speaks to whoever started it")]
 
-fn main() {}
+mod checks;
+mod command;
+mod fuzz;
+mod run;
+mod seeds;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+
+const HELP: &str = "\
+cargo xtask test [--only NAME,…] [--skip NAME,…]   run every check, or fewer
+cargo xtask test --list                            name the checks
+cargo xtask fuzz [TARGET…] [--seconds N]           fuzz, one minute a target
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match dispatch(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[&str]) -> anyhow::Result<ExitCode> {
+    match arguments {
+        ["test", "--list"] => {
+            for check in checks::ALL {
+                println!("{:<8}  {}", check.name, check.about);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        ["test", options @ ..] => Ok(run::run(&run::Selection::parse(options)?)),
+        ["fuzz", options @ ..] => {
+            let mut targets = Vec::new();
+            let mut seconds = 60;
+            let mut options = options.iter();
+            while let Some(option) = options.next() {
+                match *option {
+                    "--seconds" => {
+                        let value = options.next().context("--seconds needs a number")?;
+                        seconds = value.parse().with_context(|| format!("--seconds {value}"))?;
+                    }
+                    flag if flag.starts_with('-') => bail!("unknown option `{flag}`\n\n{HELP}"),
+                    target => targets.push(target),
+                }
+            }
+            fuzz::fuzz(&targets, seconds)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        [] => bail!("which command?\n\n{HELP}"),
+        [other, ..] => bail!("unknown command `{other}`\n\n{HELP}"),
+    }
+}

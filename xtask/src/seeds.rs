@@ -1,0 +1,99 @@
+//! What fuzzing starts from: the golden files.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::command::root;
+
+/// Puts the golden files that suit a target into its corpus.
+pub(crate) fn copy(target: &str, corpus: &Path, max_len: usize) -> anyhow::Result<()> {
+    for (number, path) in golden_files()?.iter().enumerate() {
+        if suits(target, path) && fs::metadata(path)?.len() <= max_len as u64 {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            fs::copy(path, corpus.join(format!("seed-{number}-{name}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the member names of all golden files as a dictionary: words that are hard to guess.
+pub(crate) fn write_dictionary(to: &Path) -> anyhow::Result<()> {
+    let mut words = BTreeSet::new();
+    for path in golden_files()? {
+        let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
+        let mut pieces = text.split('"').peekable();
+        while let Some(piece) = pieces.next() {
+            let is_name = pieces.peek().is_some_and(|next| next.trim_start().starts_with(':'));
+            let is_plain = piece.bytes().all(|b| b.is_ascii_alphanumeric() || b"_$-".contains(&b));
+            if is_name && is_plain && (2..40).contains(&piece.len()) {
+                words.insert(piece.to_owned());
+            }
+        }
+    }
+    let mut dictionary = String::new();
+    for token in TOKENS {
+        writeln!(dictionary, "\"{token}\"")?;
+    }
+    for word in words {
+        writeln!(dictionary, "\"\\\"{word}\\\":\"")?;
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    Ok(fs::write(to, dictionary)?)
+}
+
+/// What JSON and event streams are made of, in libFuzzer's spelling.
+const TOKENS: &[&str] = &[
+    "null",
+    "true",
+    "false",
+    "{}",
+    "[]",
+    "\\\"",
+    "\\\\u",
+    "\\\\ud83d",
+    "\\\\n",
+    "-0",
+    "1e9",
+    "0.1",
+    "data: ",
+    "event: ",
+    "\\x0a\\x0a",
+    "\\x0d\\x0a",
+    ": ",
+];
+
+fn suits(target: &str, path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    let is = |extension: &str| path.extension().is_some_and(|it| it == extension);
+    match target {
+        "sse" => is("sse"),
+        "stream" => is("sse") || (is("json") && name.contains("gemini")),
+        "schema" => is("json") && name.contains("schema"),
+        "json" => is("json"),
+        _ => target.strip_prefix("request_").is_some_and(|dialect| {
+            is("json") && name.contains("request") && name.contains(dialect)
+        }),
+    }
+}
+
+fn golden_files() -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![root().join("crates/toolgate-core/tests/golden")];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
