@@ -99,6 +99,7 @@ fn build() -> anyhow::Result<PathBuf> {
 /// A target at work.
 struct Run {
     name: String,
+    program: PathBuf,
     log: PathBuf,
     findings: PathBuf,
     child: Child,
@@ -131,7 +132,7 @@ impl Run {
             .stderr(fs::OpenOptions::new().append(true).open(&log)?)
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        Ok(Self { name: name.to_owned(), log, findings, child })
+        Ok(Self { name: name.to_owned(), program: program.to_owned(), log, findings, child })
     }
 
     /// Waits for the end; one line about it.
@@ -140,10 +141,12 @@ impl Run {
         let log = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
         let Self { name, findings, .. } = &self;
         if !status.success() {
-            let tail: Vec<_> = log.lines().rev().take(30).collect();
-            for line in tail.iter().rev() {
+            let from =
+                log.find("panicked at").or_else(|| log.find("ERROR: libFuzzer")).unwrap_or(0);
+            for line in log.get(from..).unwrap_or(&log).lines().take(40) {
                 println!("    {line}");
             }
+            println!("again: {} INPUT", self.program.display());
             bail!("{name} failed; the input is in {}", findings.display());
         }
         let number_after = |mark: &str| {

@@ -1,0 +1,14 @@
+//! Any body is read or refused, and what was read becomes a request that Google takes.
+#![no_main]
+
+#[path = "support/encode.rs"]
+mod encode;
+
+use libfuzzer_sys::fuzz_target;
+use toolgate_core::anthropic::decode_request;
+
+fuzz_target!(|body: &str| {
+    if let Ok(decoded) = encode::with_options(|options| decode_request(body, options)) {
+        encode::check(&decoded);
+    }
+});

@@ -1,0 +1,17 @@
+//! Any body is read or refused, and what was read becomes a request that Google takes.
+#![no_main]
+
+#[path = "support/encode.rs"]
+mod encode;
+
+use libfuzzer_sys::fuzz_target;
+use toolgate_core::gemini::decode_request;
+
+fuzz_target!(|body: &str| {
+    let read = |stream| {
+        encode::with_options(|options| decode_request(body, "gemini-3.6-flash", stream, options))
+    };
+    if let Ok(decoded) = read(true) {
+        encode::check(&decoded);
+    }
+});
