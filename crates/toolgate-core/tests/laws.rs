@@ -251,8 +251,12 @@ fn law8_debug_shows_no_signature() {
         name: None,
         modifiers: vec![("thoughtSignature".into(), Raw::of(SECRET).unwrap())],
     };
-    let activity =
-        ServerActivity { kind: "toolCall".into(), body: signed_part(), part: signed_part() };
+    let activity = ServerActivity {
+        kind: "toolCall".into(),
+        body: signed_part(),
+        part: signed_part(),
+        issuer: Some(issuer()),
+    };
     let call = Call {
         id: "tg1".into(),
         upstream_id: None,

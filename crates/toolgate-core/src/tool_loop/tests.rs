@@ -576,13 +576,15 @@ fn sig(thought: bool, len: usize) -> Item {
 fn c6_an_answer_becomes_the_turn_that_gemini_sent() {
     let text = |text: &str| Item::Text(Text::new(text));
     let thought = |text: &str| Item::Thought(Text::new(text));
-    let server = || {
+    let server = |issuer: Option<Issuer>| {
         Item::Server(ServerActivity {
-            kind: "executableCode".into(),
-            body: Raw::parse(r#"{"code":"1"}"#.into()).unwrap(),
-            part: Raw::parse(r#"{"executablecode":{"code":"1"}}"#.into()).unwrap(),
+            kind: "toolCall".into(),
+            body: Raw::empty_object(),
+            part: Raw::parse(r#"{"toolcall":{}}"#.into()).unwrap(),
+            issuer,
         })
     };
+    let issuer = signature("s").issuer().cloned();
     let a_call = || Item::Call(call(1, 0, "add(1)"));
     let rows: [(Vec<Item>, &str); 14] = [
         (vec![], ""),
@@ -602,8 +604,8 @@ fn c6_an_answer_becomes_the_turn_that_gemini_sent() {
         (vec![thought("hmm"), sig(true, 1), text("a")], "thought 'm'* | 'a'"),
         (vec![text("a"), sig(true, 0), a_call()], "'a' | thought ''* | add#tg10*"),
         (
-            vec![a_call(), text("a"), server(), sig(false, 0)],
-            "add#tg10* | 'a' | {\"executablecode\":{\"code\":\"1\"}} | ''*",
+            vec![a_call(), text("a"), server(None), server(issuer), sig(false, 0)],
+            "add#tg10* | 'a' | {\"toolcall\":{}} | sealed | ''*",
         ),
         (vec![text("a"), Item::Grounding(Raw::empty_object()), text("b")], "'a' | 'b'"),
     ];

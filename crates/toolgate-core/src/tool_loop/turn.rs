@@ -1,7 +1,8 @@
 //! From the model's answer to a turn of the history.
 
-use crate::canon::{Answer, Item, Part, Role, Signature, Turn};
+use crate::canon::{Answer, Item, Part, Role, ServerActivity, Signature, Turn};
 use crate::json::Text;
+use crate::seal::{Envelope, Sealed};
 
 impl Answer {
     /// The turn that goes back to Gemini: the parts as it sent them.
@@ -31,12 +32,21 @@ impl Answer {
                 Item::Thought(text) => run = Some(Run { thought: true, text }),
                 Item::Call(call) => parts.push(Part::Call(call.clone())),
                 Item::Media(media) => parts.push(Part::Media(media.clone())),
-                Item::Server(activity) => parts.push(Part::Gemini(activity.part.clone())),
+                Item::Server(activity) => parts.push(server_part(activity)),
                 Item::Grounding(_) | Item::Signature { .. } => {}
             }
         }
         end(run, &mut parts);
         Turn { role: Role::Model, parts }
+    }
+}
+
+/// The part as it came; sealed where it is known for whom it is.
+fn server_part(activity: &ServerActivity<'static>) -> Part<'static> {
+    let part = activity.part.clone();
+    match activity.issuer.clone() {
+        Some(issuer) => Part::Sealed(Envelope { on: Sealed::Part(part), issuer }),
+        None => Part::Gemini(part),
     }
 }
 
