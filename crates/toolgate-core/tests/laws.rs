@@ -26,6 +26,11 @@ fn product_files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
+#[track_caller]
+fn assert_none(offences: &[String]) {
+    assert!(offences.is_empty(), "\n{}", offences.join("\n"));
+}
+
 /// Every path that begins with `start`, groups written out: `std::{fs, io::Read}` gives
 /// `std::fs` and `std::io::Read`.
 fn paths(code: &str, start: &str) -> BTreeSet<String> {
@@ -123,6 +128,7 @@ fn law1_the_core_depends_on_no_runtime_clock_or_randomness() {
 
 #[test]
 fn law1_the_core_names_nothing_of_the_outside_world() {
+    let mut offences = Vec::new();
     let banned = [
         "std::env",
         "std::fs",
@@ -141,27 +147,38 @@ fn law1_the_core_names_nothing_of_the_outside_world() {
         for used in paths(&source.code, "std::") {
             let allowed = used == "std::time::Duration";
             let hit = banned.iter().any(|it| used == *it || used.starts_with(&format!("{it}::")));
-            assert!(allowed || !hit, "{} uses {used}", relative(&path));
+            if hit && !allowed {
+                offences.push(format!("{} uses {used}", relative(&path)));
+            }
         }
         for word in ["static mut", "thread_local!", "include_bytes!", "println!", "eprintln!"] {
-            assert!(!source.code.contains(word), "{} uses {word}", relative(&path));
+            if source.code.contains(word) {
+                offences.push(format!("{} uses {word}", relative(&path)));
+            }
         }
     }
+    assert_none(&offences);
 }
 
 const DIALECTS: [&str; 4] = ["anthropic", "chat", "gemini", "responses"];
 
+/// What every dialect may ask of `gemini`: who issues signatures, and what a grounding says.
+const SHARED: [&str; 3] =
+    ["crate::gemini::Backend", "crate::gemini::Citation", "crate::gemini::citations"];
+
 #[test]
 fn law2_no_dialect_knows_another() {
+    let mut offences = Vec::new();
     for dialect in DIALECTS {
         for path in product_files(dialect) {
             let source = Source::product(&path);
             for used in paths(&source.code, "crate::") {
                 let module = used.split("::").nth(1).unwrap_or_default();
-                // Who issued a signature is part of the canonical model.
-                let is_shared = used == "crate::gemini::Backend";
+                let is_shared = SHARED.contains(&used.as_str());
                 let is_foreign = DIALECTS.contains(&module) && module != dialect;
-                assert!(!is_foreign || is_shared, "{} uses {used}", relative(&path));
+                if is_foreign && !is_shared {
+                    offences.push(format!("{} uses {used}", relative(&path)));
+                }
             }
         }
     }
@@ -170,19 +187,21 @@ fn law2_no_dialect_knows_another() {
             for used in paths(&Source::product(&path).code, "crate::") {
                 let module = used.split("::").nth(1).unwrap_or_default();
                 let is_client = DIALECTS.contains(&module) && module != "gemini";
-                assert!(!is_client, "{} uses {used}", relative(&path));
+                if is_client {
+                    offences.push(format!("{} uses {used}", relative(&path)));
+                }
             }
         }
     }
+    assert_none(&offences);
 }
 
-/// Names that occur in Gemini's bodies and nowhere else.
-const GEMINIS: [&str; 22] = [
+/// Names that occur in Gemini's bodies and nowhere else. Those that the canonical model takes over
+/// (kinds of server activity, fields that are copied unread) are not among them.
+const GEMINIS: [&str; 18] = [
     "allowedFunctionNames",
     "cachedContentTokenCount",
     "candidatesTokenCount",
-    "codeExecutionResult",
-    "executableCode",
     "finishReason",
     "functionCall",
     "functionCallingConfig",
@@ -195,15 +214,14 @@ const GEMINIS: [&str; 22] = [
     "promptFeedback",
     "promptTokenCount",
     "responseJsonSchema",
-    "safetySettings",
     "systemInstruction",
-    "thinkingConfig",
     "thoughtSignature",
     "usageMetadata",
 ];
 
 #[test]
 fn law2_only_gemini_knows_geminis_names() {
+    let mut offences = Vec::new();
     for path in product_files("") {
         let name = relative(&path);
         let may = ["/src/gemini/", "/src/schema/", "/src/validate/"];
@@ -213,9 +231,12 @@ fn law2_only_gemini_knows_geminis_names() {
         for string in Source::product(&path).strings {
             let hit =
                 GEMINIS.iter().find(|it| string == **it || string.contains(&format!("\"{it}\"")));
-            assert!(hit.is_none(), "{name} says {string:?}");
+            if hit.is_some() {
+                offences.push(format!("{name} says {string:?}"));
+            }
         }
     }
+    assert_none(&offences);
 }
 
 const SECRET: &str = "S3cr3tS1gnature";
