@@ -2,7 +2,7 @@
 //!
 //! Mirrors of vendors' bodies are serde structs whose strings and values are [`Text`] and [`Raw`]:
 //! slices of the body. [`read`] fills a mirror, names every field that it does not know, and says
-//! where a known field is broken. [`write`] holds the few functions that put JSON into a buffer.
+//! where a known field is broken. [`mod@write`] holds the few functions that put JSON into a buffer.
 
 mod raw;
 mod read;
