@@ -1,5 +1,15 @@
 //! Speaking to Gemini: its rules, its quirks, its errors.
 
+mod encode;
 mod exchange;
+mod history;
+mod names;
+mod profile;
+mod signatures;
 
+pub use encode::{
+    EncodeOptions, Encoded, Learned, SchemaPolicy, encode_count_tokens, encode_request,
+};
 pub use exchange::{Backend, Exchange, Target, ToolEntry, ToolInput};
+pub use profile::{Generation, Mixing, Profile, ThinkingControl};
+pub use signatures::{ContentKeys, SignatureCount, content_key};

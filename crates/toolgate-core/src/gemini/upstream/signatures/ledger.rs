@@ -1,0 +1,168 @@
+//! Which signatures may be sent, and which have been.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::super::profile::bare;
+use crate::canon::{Issuer, Loss, LossCode, Losses, Part, Request, Signature};
+use crate::gemini::upstream::Target;
+
+/// What Google documents for calls whose signature nobody has. Sent as it stands here.
+const PLACEHOLDER: &str = "skip_thought_signature_validator";
+/// The other documented placeholder, and both as clients that encode them once more send them.
+const OTHER_PLACEHOLDERS: [&str; 3] = [
+    "context/engineering/is/the/way/to/go",
+    "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I",
+    "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
+];
+
+/// How many signatures a request carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignatureCount {
+    /// Gemini's own, given back.
+    pub real: usize,
+    /// Google's placeholder, for want of the real one.
+    pub placeholder: usize,
+    /// Left out: of another model or vendor, or damaged.
+    pub foreign: usize,
+}
+
+/// A signature to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gemini::upstream) enum Sent<'r> {
+    Real(&'r str),
+    Placeholder,
+}
+
+impl<'r> Sent<'r> {
+    pub(in crate::gemini::upstream) fn text(self) -> &'r str {
+        match self {
+            Self::Real(text) => text,
+            Self::Placeholder => PLACEHOLDER,
+        }
+    }
+}
+
+/// Where a part stands: its turn and its place there.
+pub(in crate::gemini::upstream) type Place = (usize, usize);
+
+/// Decides about each signature of a request.
+#[derive(Debug)]
+pub(in crate::gemini::upstream) struct Ledger<'r> {
+    target: &'r Target,
+    /// Which part may send a signature that several have.
+    owners: BTreeMap<Cow<'r, str>, Place>,
+    pub(in crate::gemini::upstream) count: SignatureCount,
+    pub(in crate::gemini::upstream) losses: Losses,
+}
+
+impl<'r> Ledger<'r> {
+    /// Reads who carries what. Calls come first: they are refused without, other parts are not.
+    pub(in crate::gemini::upstream) fn new(request: &'r Request<'r>, target: &'r Target) -> Self {
+        let mut owners = BTreeMap::new();
+        for calls in [true, false] {
+            for (at, turn) in request.turns.iter().enumerate() {
+                for (place, part) in turn.parts.iter().enumerate() {
+                    let signature = match part {
+                        Part::Call(call) if calls => call.signature.as_ref(),
+                        Part::Text { signature, .. } | Part::Thought { signature, .. }
+                            if !calls =>
+                        {
+                            signature.as_ref()
+                        }
+                        Part::Call(_)
+                        | Part::Text { .. }
+                        | Part::Thought { .. }
+                        | Part::Media(_)
+                        | Part::Result(_)
+                        | Part::Sealed(_)
+                        | Part::Gemini(_) => None,
+                    };
+                    if let Some(signature) = signature {
+                        owners.entry(bytes(signature.expose())).or_insert((at, place));
+                    }
+                }
+            }
+        }
+        let (count, losses) = (SignatureCount::default(), Losses::new());
+        Self { target, owners, count, losses }
+    }
+
+    /// What may be sent of a part's signature.
+    pub(in crate::gemini::upstream) fn judge(
+        &mut self,
+        signature: Option<&'r Signature<'r>>,
+        place: Place,
+    ) -> Option<Sent<'r>> {
+        let signature = signature?;
+        let text = signature.expose();
+        self.judge_text(text, signature.issuer(), place).then_some(Sent::Real(text))
+    }
+
+    /// Whether a signature may be sent; for those inside of raw parts.
+    pub(in crate::gemini::upstream) fn judge_text(
+        &mut self,
+        text: &str,
+        issuer: Option<&Issuer>,
+        place: Place,
+    ) -> bool {
+        let bytes = bytes(text);
+        if bytes == self::bytes(PLACEHOLDER) || OTHER_PLACEHOLDERS.contains(&&*bytes) {
+            // It says that there is none. Where one is needed we say so ourselves.
+            return false;
+        }
+        if issuer.is_some_and(|issuer| !self.is_target(issuer)) {
+            let detail = "a signature of another model was left out: it means nothing to this one";
+            self.foreign(place, detail);
+            return false;
+        }
+        if !is_base64(text) {
+            self.foreign(place, "a damaged signature was left out");
+            return false;
+        }
+        if self.owners.get(&*bytes).is_some_and(|owner| *owner != place) {
+            let detail = "the same signature stands twice in the conversation; it is sent once";
+            self.report(place, LossCode::Ignored, detail);
+            return false;
+        }
+        self.owners.entry(Cow::Owned(bytes.into_owned())).or_insert(place);
+        self.count.real += 1;
+        true
+    }
+
+    /// Whether this target issued it.
+    pub(in crate::gemini::upstream) fn is_target(&self, issuer: &Issuer) -> bool {
+        issuer.backend == self.target.backend && bare(&issuer.model) == bare(&self.target.model)
+    }
+
+    fn foreign(&mut self, place: Place, detail: &str) {
+        self.count.foreign += 1;
+        self.report(place, LossCode::ForeignSignature, detail);
+    }
+
+    fn report(&mut self, (turn, part): Place, code: LossCode, detail: &str) {
+        let at = format!("turns[{turn}].parts[{part}]");
+        self.losses.push(Loss { at, code, detail: detail.to_owned(), tool: None });
+    }
+}
+
+/// Two spellings of the same bytes are the same: clients re-encode base64.
+fn bytes(text: &str) -> Cow<'_, str> {
+    let text = text.trim_end_matches('=');
+    if text.bytes().any(|byte| matches!(byte, b'-' | b'_')) {
+        Cow::Owned(text.replace('-', "+").replace('_', "/"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Google reads both alphabets, padded or not, but no mixture, and refuses the whole request over
+/// anything else.
+fn is_base64(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    let all = |extra: [u8; 2]| {
+        body.bytes().all(|byte| byte.is_ascii_alphanumeric() || extra.contains(&byte))
+    };
+    let whole = body.len() == text.len() || text.len().is_multiple_of(4);
+    !body.is_empty() && body.len() % 4 != 1 && whole && (all(*b"+/") || all(*b"-_"))
+}
