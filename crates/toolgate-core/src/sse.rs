@@ -10,6 +10,7 @@
 //! object into the middle of a stream of events. The [`Reader`] takes all of them without being
 //! told which. It looks at every byte once and copies only what a cut has split.
 
+use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 use memchr::memchr2;
@@ -48,7 +49,7 @@ pub struct TooLarge {
 }
 
 /// Takes bytes as they come, gives frames.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Reader {
     state: State,
     /// Between `[` and `]`.
@@ -85,6 +86,14 @@ enum Stop {
     TooLarge,
 }
 
+/// Shows how much is kept, not what: there are signatures in it.
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let data = self.data.as_ref().map_or(0, Vec::len);
+        write!(f, "Reader({:?}, {} bytes kept)", self.state, self.carry.len() + data)
+    }
+}
+
 impl Default for Reader {
     fn default() -> Self {
         Self::with_limit(MAX_FRAME)
@@ -112,16 +121,16 @@ impl Reader {
         if let Some(range) = slice.data {
             self.data = Some(bytes[range].to_vec());
         }
-        self.outcome(outcome)
+        self.outcome(&outcome)
     }
 
     /// Takes the end of the input.
     pub fn finish(&mut self, take: &mut Take<'_>) -> Result<(), TooLarge> {
         let outcome = self.read_end(take);
-        self.outcome(outcome)
+        self.outcome(&outcome)
     }
 
-    fn outcome(&self, outcome: Result<(), Stop>) -> Result<(), TooLarge> {
+    fn outcome(&self, outcome: &Result<(), Stop>) -> Result<(), TooLarge> {
         match outcome {
             Ok(()) | Err(Stop::Asked) => Ok(()),
             Err(Stop::TooLarge) => Err(TooLarge { limit: self.limit }),

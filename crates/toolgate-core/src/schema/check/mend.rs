@@ -103,10 +103,8 @@ impl<'a> Mend<'a> {
                     (None, Additional::Any) => {}
                 }
             }
-            let is_required = || {
-                let is = |it: &Box<str>| **it == *name;
-                ids.iter().any(|id| nodes[*id].required.iter().any(is))
-            };
+            let is_required =
+                || ids.iter().any(|id| nodes[*id].required.iter().any(|it| **it == *name));
             if self.mending
                 && self.fit.tape.kind(member) == Kind::Null
                 && !schemas.iter().all(|id| self.fit.fits(*id, member, depth + 1))
