@@ -5,4 +5,6 @@
 
 pub mod upstream;
 
-pub use upstream::{Backend, Exchange, Target, ToolEntry, ToolInput};
+pub use upstream::{
+    Backend, Exchange, StreamDecoder, Target, ToolEntry, ToolInput, decode_error, decode_response,
+};
