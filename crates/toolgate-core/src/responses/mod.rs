@@ -32,6 +32,8 @@ mod request;
 mod response;
 mod search;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod wire;
 
