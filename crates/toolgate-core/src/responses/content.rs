@@ -71,13 +71,15 @@ pub(super) fn decode_output<'a>(
 
 /// Whether an array holds content parts; a tool may as well answer with an array of its own.
 fn is_parts(output: &Raw<'_>) -> bool {
-    output.items().is_some_and(|items| {
-        !items.is_empty()
-            && items.iter().all(|item| {
-                let kind = item.fields().and_then(|it| it.get("type").cloned());
-                kind.and_then(Raw::into_text).is_some_and(|kind| is_known(&kind.decode()))
-            })
-    })
+    let kinds: Option<Vec<_>> = output.items().and_then(|items| {
+        let kind = |item: &Raw<'_>| {
+            let kind = item.fields()?.get("type")?.as_text()?.decode().into_owned();
+            Some(is_known(&kind))
+        };
+        items.iter().map(kind).collect()
+    });
+    // One part of a new type does not make the others something else.
+    kinds.is_some_and(|kinds| kinds.contains(&true))
 }
 
 fn is_known(kind: &str) -> bool {

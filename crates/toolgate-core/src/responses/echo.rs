@@ -76,6 +76,8 @@ pub struct Echo {
     pub context_management: Option<Raw<'static>>,
     /// `client_metadata`, as it was given.
     pub client_metadata: Option<Raw<'static>>,
+    /// `stream_id` of a WebSocket message: every event of the answer repeats it.
+    pub stream_id: Option<String>,
     /// `generate: false`: nothing is to be generated, only a response id to be given out.
     pub prewarm: bool,
     /// The input ends in a `compaction_trigger`: the answer is one `compaction` item. The request

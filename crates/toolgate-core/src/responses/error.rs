@@ -1,6 +1,6 @@
 //! Failures as OpenAI tells them.
 
-use super::frames::member;
+use super::frames::{member, number};
 use crate::canon::{BadRequest, ErrorReply, Failure, FailureKind};
 use crate::json::write;
 
@@ -45,6 +45,23 @@ pub fn encode_error(failure: &Failure, request_id: &str) -> ErrorReply {
 pub fn encode_bad_request(bad: &BadRequest, request_id: &str) -> ErrorReply {
     let param = Some(bad.at.as_str()).filter(|at| !at.is_empty());
     reply(&Failure::from(bad.clone()), param, request_id)
+}
+
+/// The WebSocket message for an error reply, one line.
+pub fn error_message(reply: &ErrorReply) -> Vec<u8> {
+    let mut out = b"{\"type\":\"error\"".to_vec();
+    number(&mut out, "status", reply.status);
+    out.push(b',');
+    // The body is `{"error":…}`.
+    let inside = reply.body.strip_prefix(b"{").and_then(|body| body.strip_suffix(b"}"));
+    out.extend_from_slice(inside.unwrap_or(b"\"error\":null"));
+    if let Some(seconds) = reply.retry_after {
+        out.extend_from_slice(b",\"headers\":{");
+        member(&mut out, "retry-after", &seconds.to_string());
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"}\n");
+    out
 }
 
 /// An error's body, for whatever is no [`Failure`]: a response that is not stored, say.
@@ -212,7 +229,12 @@ mod tests {
         failure.retry_after_ms = Some(34_400);
         let reply = encode_error(&failure, "r");
         assert_eq!(reply.retry_after, Some(35));
-        assert!(String::from_utf8(reply.body).unwrap().contains("Please try again in 35s."));
+        let body = String::from_utf8(reply.body.clone()).unwrap();
+        assert!(body.contains("Please try again in 35s."), "{body}");
+        let message: serde_json::Value = serde_json::from_slice(&error_message(&reply)).unwrap();
+        assert_eq!((&message["type"], &message["status"]), (&"error".into(), &429.into()));
+        assert_eq!(message["error"]["code"], "rate_limit_exceeded");
+        assert_eq!(message["headers"]["retry-after"], "35");
     }
 
     #[test]

@@ -16,18 +16,20 @@ pub enum Framing {
 #[derive(Clone, Debug)]
 pub(super) struct Frames {
     framing: Option<Framing>,
+    /// The lane of a WebSocket that the events belong to.
+    stream_id: Option<String>,
     next: u64,
 }
 
 impl Frames {
     /// Events are numbered from 0.
-    pub(super) fn new(framing: Framing) -> Self {
-        Self { framing: Some(framing), next: 0 }
+    pub(super) fn new(framing: Framing, stream_id: Option<String>) -> Self {
+        Self { framing: Some(framing), stream_id, next: 0 }
     }
 
     /// No events at all: only the items count.
     pub(super) fn silent() -> Self {
-        Self { framing: None, next: 0 }
+        Self { framing: None, stream_id: None, next: 0 }
     }
 
     pub(super) fn set_framing(&mut self, framing: Framing) {
@@ -52,6 +54,9 @@ impl Frames {
         out.extend_from_slice(b"\",\"sequence_number\":");
         write::integer(out, self.next);
         self.next += 1;
+        if let Some(stream_id) = &self.stream_id {
+            member(out, "stream_id", stream_id);
+        }
         fields(out);
         out.extend_from_slice(match framing {
             Framing::Sse => b"}\n\n".as_slice(),

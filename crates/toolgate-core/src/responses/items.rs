@@ -3,22 +3,20 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::content::{Piece, decode_content, decode_output, media_at};
+use super::content::{Piece, decode_content, decode_output};
 use super::echo::ItemReference;
-use super::hosted::{TOOL_SEARCH, arguments_of_action, arguments_of_actions};
 use super::tools::Toolbox;
-use super::wire::{Item, Reasoning, Str, TextConfig};
+use super::wire::{Item, Reasoning, TextConfig};
 use crate::canon::{
-    BadRequest, Call, CallInput, DecodeOptions, LossCode, Losses, Media, MediaSource, Part,
-    ResultPart, Role, ToolName, ToolResult, Turn,
+    BadRequest, Call, CallInput, DecodeOptions, LossCode, Losses, Part, ResultPart, Role, ToolName,
+    ToolResult, Turn,
 };
 use crate::json::{self, Kind, Path, Raw, Text};
-use crate::seal::{Envelope, Opened, Sealed};
 
 /// What the input items say.
 #[derive(Debug)]
 pub(super) struct Conversation<'a, 'o> {
-    options: &'o DecodeOptions<'o>,
+    pub(super) options: &'o DecodeOptions<'o>,
     pub(super) system: Vec<Text<'a>>,
     pub(super) turns: Vec<Turn<'a>>,
     pub(super) toolbox: Toolbox<'a>,
@@ -30,7 +28,7 @@ pub(super) struct Conversation<'a, 'o> {
     /// Nobody but the client's program has spoken yet.
     leading: bool,
     /// Item ids of `local_shell_call`s with their call ids: outputs may name either.
-    local_shells: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+    pub(super) local_shells: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
 }
 
 impl<'a, 'o> Conversation<'a, 'o> {
@@ -193,7 +191,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
     }
 
     /// Adds to the turn of whoever speaks.
-    fn push(&mut self, role: Role, part: Part<'a>) {
+    pub(super) fn push(&mut self, role: Role, part: Part<'a>) {
         self.leading &= role == Role::Instruction;
         match self.turns.last_mut() {
             Some(turn) if turn.role == role => turn.parts.push(part),
@@ -204,15 +202,6 @@ impl<'a, 'o> Conversation<'a, 'o> {
     /// Adds a user's words after everything else.
     pub(super) fn push_user(&mut self, text: Text<'a>) {
         self.push(Role::User, Part::text(text));
-    }
-
-    /// Whether the item that comes next is only shown: the part itself came sealed before it.
-    fn is_carried(&self) -> bool {
-        let last = self.turns.last().filter(|turn| turn.role == Role::Model);
-        matches!(
-            last.and_then(|turn| turn.parts.last()),
-            Some(Part::Sealed(Envelope { on: Sealed::Part(_), .. }))
-        )
     }
 
     fn read_message(
@@ -245,7 +234,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
         Ok(())
     }
 
-    fn push_call(
+    pub(super) fn push_call(
         &mut self,
         item: Item<'a>,
         input: CallInput<'a>,
@@ -261,7 +250,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
         Ok(())
     }
 
-    fn push_result(
+    pub(super) fn push_result(
         &mut self,
         call_id: Option<Cow<'a, str>>,
         tool: Option<ToolName<'a>>,
@@ -291,192 +280,13 @@ impl<'a, 'o> Conversation<'a, 'o> {
         self.push_result(call_id, tool, false, content);
         Ok(())
     }
-
-    fn read_hosted_call(
-        &mut self,
-        kind: &str,
-        mut item: Item<'a>,
-        at: &Path<'_>,
-        losses: &mut Losses,
-    ) -> Result<(), BadRequest> {
-        let arguments = match kind {
-            "apply_patch_call" => item.operation.clone(),
-            "computer_call" => arguments_of_actions(item.action.as_ref(), item.actions.as_ref()),
-            "tool_search_call" => item.arguments.clone(),
-            _ => item.action.as_ref().and_then(arguments_of_action),
-        };
-        let input = match arguments {
-            Some(text) if text.kind() == Kind::String => {
-                decode_arguments(Some(&text), &at.field("arguments"), losses)?
-            }
-            Some(arguments) => CallInput::Json(arguments),
-            None => CallInput::Json(Raw::empty_object()),
-        };
-        if kind == TOOL_SEARCH_CALL && item.call_id.is_none() {
-            losses.push(at.loss(LossCode::PartDropped, "a search on somebody else's server"));
-            return Ok(());
-        }
-        if kind == "local_shell_call"
-            && let (Some(id), Some(call_id)) = (&item.id, &item.call_id)
-        {
-            self.local_shells.insert(id.0.clone(), call_id.0.clone());
-        }
-        let name = match kind {
-            "local_shell_call" => "local_shell",
-            "shell_call" => "shell",
-            "apply_patch_call" => "apply_patch",
-            "computer_call" => "computer",
-            _ => TOOL_SEARCH,
-        };
-        item.name = Some(Str(Cow::Borrowed(name)));
-        self.push_call(item, input, at)
-    }
-
-    fn read_hosted_output(
-        &mut self,
-        kind: &str,
-        item: Item<'a>,
-        at: &Path<'_>,
-        losses: &mut Losses,
-    ) -> Result<(), BadRequest> {
-        let id = item.call_id.or(item.id).ok_or_else(|| at.field("call_id").bad("missing"))?.0;
-        let id = self.local_shells.get(&id).cloned().unwrap_or(id);
-        let failed = item.status.as_ref().is_some_and(|status| status.0 == "failed");
-        let at_output = at.field("output");
-        let content = match (kind, item.output) {
-            ("computer_call_output", Some(shot)) => screenshot(&shot, &at_output, losses)?,
-            ("apply_patch_call_output", None) => {
-                let said = item.status.map_or(Cow::Borrowed("completed"), |status| status.0);
-                vec![ResultPart::Text(Text::new(&said))]
-            }
-            (_, output) => decode_output(output.as_ref(), &at_output, losses)?,
-        };
-        self.push_result(Some(id), None, failed, content);
-        Ok(())
-    }
-
-    /// Declares what a search found, and tells the model its names.
-    fn read_found_tools(
-        &mut self,
-        item: Item<'a>,
-        at: &Path<'_>,
-        losses: &mut Losses,
-    ) -> Result<(), BadRequest> {
-        let mut found = Toolbox::default();
-        if let Some(tools) = &item.tools {
-            let at = at.field("tools");
-            found.declare(tools, &at, true, &mut Losses::new())?;
-            self.toolbox.declare(tools, &at, true, losses)?;
-        }
-        let Some(call_id) = item.call_id else { return Ok(()) };
-        let names: Vec<_> = found.names().map(ToString::to_string).collect();
-        let said = match names.as_slice() {
-            [] => "no tools found".to_owned(),
-            names => format!("these tools can be called now: {}", names.join(", ")),
-        };
-        let content = vec![ResultPart::Text(Text::new(&said))];
-        self.push_result(Some(call_id.0), None, false, content);
-        Ok(())
-    }
-
-    fn read_reasoning(
-        &mut self,
-        item: &Item<'a>,
-        at: &Path<'_>,
-        losses: &mut Losses,
-    ) -> Result<(), BadRequest> {
-        for (field, pieces) in [("summary", &item.summary), ("content", &item.content)] {
-            let Some(pieces) = pieces else { continue };
-            for piece in decode_content(pieces, &at.field(field), losses)? {
-                match piece {
-                    Piece::Text(text) => {
-                        self.push(Role::Model, Part::Thought { text, signature: None });
-                    }
-                    Piece::Media(media) => self.push(Role::Model, Part::Media(media)),
-                }
-            }
-        }
-        let Some(sealed) = &item.encrypted_content else { return Ok(()) };
-        let at = at.field("encrypted_content");
-        let sealed = sealed.clone().into_text().map(|text| (text, sealed.as_borrowed()));
-        let (text, borrowed) = sealed.ok_or_else(|| at.bad("expected a string"))?;
-        match self.open(&text, borrowed) {
-            Some(envelope) => self.push(Role::Model, Part::Sealed(envelope)),
-            None if text.is_empty() => {}
-            None => losses.push(at.loss(
-                LossCode::ForeignSignature,
-                "not sealed by this gateway; it means nothing to Gemini",
-            )),
-        }
-        Ok(())
-    }
-
-    /// Opens an envelope, which borrows from the body where the literal has no escapes.
-    fn open(&self, text: &Text<'a>, literal: Option<&'a str>) -> Option<Envelope<'a>> {
-        let plain = literal
-            .and_then(|literal| literal.strip_prefix('"')?.strip_suffix('"'))
-            .filter(|inner| memchr::memchr(b'\\', inner.as_bytes()).is_none());
-        let opened = match plain {
-            Some(plain) => self.options.sealer.open(plain),
-            None => match self.options.sealer.open(&text.decode()) {
-                Opened::Ours(envelope) => Opened::Ours(owned(envelope)),
-                Opened::Forged | Opened::Foreign => Opened::Foreign,
-            },
-        };
-        match opened {
-            Opened::Ours(envelope) => Some(envelope),
-            Opened::Forged | Opened::Foreign => None,
-        }
-    }
-
-    fn read_compaction(
-        &mut self,
-        item: &Item<'a>,
-        at: &Path<'_>,
-        losses: &mut Losses,
-    ) -> Result<(), BadRequest> {
-        let at = at.field("encrypted_content");
-        let sealed = item.encrypted_content.clone().and_then(Raw::into_text);
-        let sealed = sealed.ok_or_else(|| at.bad("expected a string"))?;
-        match self.options.sealer.open_text(&sealed.decode()) {
-            Some(summary) => {
-                let said = format!("Summary of the conversation so far:\n\n{summary}");
-                self.push_user(Text::new(&said));
-            }
-            None => losses.push(at.loss(
-                LossCode::ForeignSignature,
-                "a summary that somebody else encrypted: what it says is lost",
-            )),
-        }
-        Ok(())
-    }
-
-    /// A picture that the model made.
-    fn read_image(&mut self, item: Item<'a>, at: &Path<'_>) -> Result<(), BadRequest> {
-        let Some(result) = item.result else { return Ok(()) };
-        if self.is_carried() {
-            return Ok(());
-        }
-        let data = result.into_text().ok_or_else(|| at.field("result").bad("expected a string"))?;
-        let format = item.output_format.map_or(Cow::Borrowed("png"), |format| format.0);
-        let media = Media {
-            mime: Some(Cow::Owned(format!("image/{format}"))),
-            source: MediaSource::Inline(data),
-            name: None,
-            modifiers: Vec::new(),
-        };
-        self.push(Role::Model, Part::Media(media));
-        Ok(())
-    }
 }
-
-const TOOL_SEARCH_CALL: &str = "tool_search_call";
 
 /// Reads a call's `arguments`: JSON in a string.
 ///
 /// What is not JSON (a model's slip that the client kept, R45) goes into an object, so that the
 /// conversation can be told on.
-fn decode_arguments<'a>(
+pub(super) fn decode_arguments<'a>(
     arguments: Option<&Raw<'a>>,
     at: &Path<'_>,
     losses: &mut Losses,
@@ -500,37 +310,4 @@ fn decode_arguments<'a>(
     losses.push(at.loss(LossCode::Changed, "not JSON; the model sees it under `_raw`"));
     let wrapped = Raw::parse(format!(r#"{{"_raw":{}}}"#, text.literal()));
     Ok(CallInput::Json(wrapped.unwrap_or_else(Raw::empty_object)))
-}
-
-/// A `computer_screenshot`.
-fn screenshot<'a>(
-    shot: &Raw<'a>,
-    at: &Path<'_>,
-    losses: &mut Losses,
-) -> Result<Vec<ResultPart<'a>>, BadRequest> {
-    let Some(json) = shot.as_borrowed().filter(|_| shot.kind() == Kind::Object) else {
-        return decode_output(Some(shot), at, losses);
-    };
-    let fields: json::Fields<'a> = json::read(json, at, losses)?;
-    match fields.get("image_url").cloned().and_then(Raw::into_text) {
-        Some(address) => Ok(vec![ResultPart::Media(media_at(address, None))]),
-        None => {
-            losses.push(at.loss(LossCode::PartDropped, "a picture at OpenAI, not to be read here"));
-            Ok(Vec::new())
-        }
-    }
-}
-
-fn owned(envelope: Envelope<'_>) -> Envelope<'static> {
-    let on = match envelope.on {
-        Sealed::Call { token, signature } => {
-            Sealed::Call { token: token.into_owned().into(), signature: signature.into_owned() }
-        }
-        Sealed::Text { len, signature } => Sealed::Text { len, signature: signature.into_owned() },
-        Sealed::Thought { len, signature } => {
-            Sealed::Thought { len, signature: signature.into_owned() }
-        }
-        Sealed::Part(raw) => Sealed::Part(raw.into_owned()),
-    };
-    Envelope { on, issuer: envelope.issuer }
 }

@@ -18,6 +18,7 @@
 
 mod amend;
 mod calls;
+mod carriers;
 mod choice;
 mod compaction;
 mod content;
@@ -25,6 +26,7 @@ mod echo;
 mod error;
 mod frames;
 mod hosted;
+mod hosted_items;
 mod items;
 mod open;
 mod output;
@@ -40,7 +42,7 @@ mod wire;
 pub use amend::{Amendment, amend, input_items, item_references, resolve_references};
 pub use compaction::{compaction_item, encode_compacted};
 pub use echo::{CallKind, Echo, ItemReference};
-pub use error::{encode_bad_request, encode_error, error_body};
+pub use error::{encode_bad_request, encode_error, error_body, error_message};
 pub use frames::Framing;
 pub use request::decode_request;
 pub use response::encode_response;

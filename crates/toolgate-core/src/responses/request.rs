@@ -266,6 +266,7 @@ fn echo(
         previous_response_id: string(&body.previous_response_id),
         context_management: owned(&body.context_management),
         client_metadata: owned(&body.client_metadata),
+        stream_id: string(&body.stream_id),
         prewarm: body.generate == Some(false),
         ..Echo::default()
     }

@@ -36,7 +36,8 @@ enum End {
 impl StreamEncoder {
     /// An encoder for one answer, framed as server-sent events.
     pub fn new(echo: Echo, stamp: Stamp, sealer: Sealer) -> Self {
-        Self::with_frames(echo, stamp, sealer, Frames::new(Framing::Sse))
+        let frames = Frames::new(Framing::Sse, echo.stream_id.clone());
+        Self::with_frames(echo, stamp, sealer, frames)
     }
 
     /// The same with another framing.

@@ -134,6 +134,7 @@ fn r47_outputs_of_any_form() {
     check(r#"{"b":1,"a":[1.0]}"#, r#"{"b":1,"a":[1.0]}"#);
     check("[1,2]", "[1,2]");
     check(r#"[{"type":"dog"}]"#, r#"[{"type":"dog"}]"#);
+    check(r#"[{"type":"input_text","text":"a"},5]"#, r#"[{"type":"input_text","text":"a"},5]"#);
     check("[]", "[]");
     check("true", "true");
     check("null", "");

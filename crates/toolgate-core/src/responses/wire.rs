@@ -54,12 +54,11 @@ pub(super) struct Body<'a> {
     pub(super) context_management: Option<Raw<'a>>,
     pub(super) generate: Option<bool>,
     pub(super) moderation: Option<Raw<'a>>,
+    pub(super) stream_id: Option<Str<'a>>,
     #[serde(rename = "type")]
     _kind: Option<Known>,
     #[serde(rename = "stream_options")]
     _stream_options: Option<Known>,
-    #[serde(rename = "stream_id")]
-    _stream_id: Option<Known>,
     #[serde(rename = "prompt_cache_options")]
     _prompt_cache_options: Option<Known>,
     #[serde(rename = "prompt_cache_retention")]
