@@ -73,7 +73,9 @@ impl<'a> Text<'a> {
             Cow::Borrowed(literal) if memchr::memchr(b'\\', literal.as_bytes()).is_none() => {
                 Cow::Borrowed(literal.get(1..literal.len() - 1).unwrap_or(""))
             }
-            literal => Cow::Owned(Text(literal).decode().into_owned()),
+            literal @ (Cow::Borrowed(_) | Cow::Owned(_)) => {
+                Cow::Owned(Text(literal).decode().into_owned())
+            }
         }
     }
 
