@@ -13,7 +13,7 @@ pub struct Echo {
     pub include_usage: bool,
     /// The client declared `functions` instead of `tools`: it gets `function_call`s.
     pub legacy_functions: bool,
-    /// The client asked for a web search: its answer cites what it rests on.
+    /// The client asked for a web search: its answer says which words rest on which page.
     pub citations: bool,
 }
 

@@ -28,7 +28,8 @@ pub fn encode_response(answer: &Answer, echo: &Echo, stamp: &Stamp, sealer: &Sea
     }
     write_calls(&mut out, &message.calls, echo, sealer);
     if !message.groundings.is_empty() {
-        let text = message.content.as_ref().map(Text::decode).unwrap_or_default();
+        let text = message.content.as_ref().filter(|_| echo.citations);
+        let text = text.map(Text::decode).unwrap_or_default();
         write::key(&mut out, "annotations");
         write_annotations(&mut out, &citations(&message.groundings, &text));
     }

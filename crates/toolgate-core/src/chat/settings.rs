@@ -138,7 +138,9 @@ fn thinking<'a>(
             asked.budget(budget);
         }
         if let Some(level) = &config.thinking_level {
-            asked.effort(level, &root.field("google").field("thinking_config"), losses);
+            let at = root.field("google");
+            let at = at.field("thinking_config");
+            asked.effort(level, &at.field("thinking_level"), losses);
         }
         if let Some(include) = config.include_thoughts {
             asked.0.show = Some(include);

@@ -114,6 +114,9 @@ fn decode_part<'a>(
             losses.push(at.field("thoughtSignature").loss(LossCode::Ignored, detail));
         }
         parts.push(Part::Result(decode_result(result, &at.field("functionResponse"), losses)?));
+    } else if text.is_none() && !unknown.is_empty() {
+        parts.push(Part::Gemini(raw));
+        return Ok(());
     } else if text.is_some() || signed.is_some() {
         // A part with nothing but a signature is how clients send back one whose text was empty.
         let signature = decode_signature(signed, at)?;
@@ -122,9 +125,6 @@ fn decode_part<'a>(
             true => Part::Thought { text, signature },
             false => Part::Text { text, signature },
         });
-    } else if !unknown.is_empty() {
-        parts.push(Part::Gemini(raw));
-        return Ok(());
     }
     if parts.len() == before {
         losses.push(at.loss(LossCode::PartDropped, "there is nothing in this part"));

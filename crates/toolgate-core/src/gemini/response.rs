@@ -16,9 +16,10 @@ use crate::seal::Sealer;
 /// Signatures are Gemini's own and go to the client as Gemini gave them: nothing is sealed.
 pub fn encode_response(answer: &Answer, echo: &Echo, stamp: &Stamp, _sealer: &Sealer) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
-    out.extend_from_slice(b"{\"candidates\":[{\"content\":{\"parts\":[");
+    out.extend_from_slice(b"{\"candidates\":[{\"content\":{");
     write_parts(&mut out, &answer.items);
-    out.extend_from_slice(b"],\"role\":\"model\"}");
+    write::key(&mut out, "role");
+    out.extend_from_slice(b"\"model\"}");
     write_finish(&mut out, &answer.finish);
     out.extend_from_slice(b",\"index\":0");
     if let Some(grounding) = merged_grounding(&answer.items) {
@@ -32,7 +33,12 @@ pub fn encode_response(answer: &Answer, echo: &Echo, stamp: &Stamp, _sealer: &Se
     out
 }
 
+/// Writes `"parts":[…]`, or nothing where there are none.
 fn write_parts(out: &mut Vec<u8>, items: &[Item]) {
+    if items.iter().all(|item| matches!(item, Item::Grounding(_))) {
+        return;
+    }
+    out.extend_from_slice(b"\"parts\":[");
     let mut items = items.iter().peekable();
     while let Some(item) = items.next() {
         match item {
@@ -52,6 +58,7 @@ fn write_parts(out: &mut Vec<u8>, items: &[Item]) {
             Item::Grounding(_) => {}
         }
     }
+    out.push(b']');
 }
 
 fn signs<'a>(next: Option<&&'a Item>, of_thought: bool) -> Option<(usize, &'a Signature<'a>)> {
