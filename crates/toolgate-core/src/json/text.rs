@@ -67,6 +67,18 @@ impl<'a> Text<'a> {
         serde_json::from_str::<String>(&self.0).map_or(Cow::Borrowed(inner), Cow::Owned)
     }
 
+    /// The string itself, for as long as the body lives where it has no escapes.
+    pub fn into_decoded(self) -> Cow<'a, str> {
+        match self.0 {
+            Cow::Borrowed(literal) if memchr::memchr(b'\\', literal.as_bytes()).is_none() => {
+                Cow::Borrowed(literal.get(1..literal.len() - 1).unwrap_or(""))
+            }
+            literal @ (Cow::Borrowed(_) | Cow::Owned(_)) => {
+                Cow::Owned(Text(literal).decode().into_owned())
+            }
+        }
+    }
+
     /// A copy that lends the same literal.
     pub fn borrowed(&self) -> Text<'_> {
         Text(Cow::Borrowed(&self.0))
@@ -185,6 +197,14 @@ mod tests {
         check(r#""x\ud83d\n\ude00y""#, "x\u{fffd}\n\u{fffd}y");
         check(r#""\\ud83d""#, "\\ud83d");
         check(r#""\ud83d\ud83d\ude00""#, "\u{fffd}😀");
+    }
+
+    #[test]
+    fn plain_strings_are_lent() {
+        let text: Text<'static> = serde_json::from_str(r#""call_1""#).unwrap();
+        assert!(matches!(text.into_decoded(), Cow::Borrowed("call_1")));
+        let text: Text<'_> = serde_json::from_str(r#""a\/b""#).unwrap();
+        assert_eq!(text.into_decoded(), "a/b");
     }
 
     #[test]
