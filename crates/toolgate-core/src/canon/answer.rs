@@ -180,6 +180,7 @@ impl ServerActivity<'_> {
             kind: Cow::Owned(self.kind.into_owned()),
             body: self.body.into_owned(),
             part: self.part.into_owned(),
+            issuer: self.issuer,
         }
     }
 }

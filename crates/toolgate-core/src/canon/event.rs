@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-use super::{Call, Failure, Media, Signature};
+use super::{Call, Failure, Issuer, Media, Signature};
 use crate::json::{Raw, Text};
 
 /// One thing that Gemini said.
@@ -70,6 +70,8 @@ pub struct ServerActivity<'a> {
     pub body: Raw<'a>,
     /// The whole part, signature included, to be sent back as it is.
     pub part: Raw<'a>,
+    /// Who did it and signed the part: nobody else may get it back.
+    pub issuer: Option<Issuer>,
 }
 
 /// How the answer ended.
