@@ -1,0 +1,373 @@
+//! Anthropic's bodies, as they are written.
+//!
+//! Everything is optional and nothing is interpreted. A field that is polymorphic (a string or
+//! blocks) or that nobody looks into is a [`Raw`].
+
+use serde::Deserialize;
+
+use crate::json::{Raw, Text};
+
+/// `POST /v1/messages` and `POST /v1/messages/count_tokens`.
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Body<'a> {
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) messages: Option<Vec<Message<'a>>>,
+    #[serde(borrow)]
+    pub(super) system: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) tools: Option<Vec<Raw<'a>>>,
+    #[serde(borrow)]
+    pub(super) tool_choice: Option<ToolChoice<'a>>,
+    pub(super) max_tokens: Option<i64>,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_p: Option<f64>,
+    pub(super) top_k: Option<f64>,
+    #[serde(borrow)]
+    pub(super) stop_sequences: Option<Vec<Text<'a>>>,
+    pub(super) stream: Option<bool>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Thinking<'a>>,
+    #[serde(borrow)]
+    pub(super) output_config: Option<OutputConfig<'a>>,
+    #[serde(borrow)]
+    pub(super) output_format: Option<Format<'a>>,
+    #[serde(borrow)]
+    pub(super) thread: Option<Thread<'a>>,
+    #[serde(borrow)]
+    pub(super) service_tier: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) speed: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) compaction: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) container: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) context_management: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) fallback_credit_token: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) fallbacks: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) inference_geo: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) mcp_servers: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) betas: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) cache_control: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) diagnostics: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) metadata: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) user_profile_id: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) workspace_id: Option<Raw<'a>>,
+}
+
+/// One message.
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) role: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) clear_at: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) output_config: Option<Raw<'a>>,
+}
+
+/// A content block of any type; `type` says which fields count.
+#[derive(Debug, Default, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) source: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) title: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) context: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) data: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) toolset_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) server_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) input: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<Raw<'a>>,
+    pub(super) is_error: Option<bool>,
+    #[serde(borrow)]
+    pub(super) tool_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) tool: Option<ToolChange<'a>>,
+    #[serde(borrow)]
+    pub(super) file_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) cache_control: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) caller: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) citations: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) encrypted_content: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) tool_changes: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) transformations: Option<Raw<'a>>,
+    /// The whole block, where its type is not one that this version knows.
+    #[serde(skip)]
+    pub(super) unknown: Option<Raw<'a>>,
+}
+
+/// A block's `type`, whatever else it holds.
+#[derive(Debug, Deserialize)]
+pub(super) struct Tag<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+}
+
+/// Where the bytes of an image or a document are.
+#[derive(Debug, Deserialize)]
+pub(super) struct Source<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) media_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) data: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) url: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) file_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<Raw<'a>>,
+}
+
+/// What a `tool_addition` or `tool_removal` block is about.
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct ToolChange<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) server_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) definition: Option<Raw<'a>>,
+}
+
+/// The content of a server tool's result, of any type. Read for its words only.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct ServerResult<'a> {
+    #[serde(borrow)]
+    pub(super) url: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) stdout: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) stderr: Option<Text<'a>>,
+    pub(super) return_code: Option<i64>,
+    #[serde(borrow)]
+    pub(super) error_code: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) tool_references: Option<Vec<ToolReference<'a>>>,
+}
+
+/// A tool that a search found.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToolReference<'a> {
+    #[serde(borrow)]
+    pub(super) tool_name: Option<Text<'a>>,
+}
+
+/// A page that a search found.
+#[derive(Debug, Deserialize)]
+pub(super) struct SearchHit<'a> {
+    #[serde(borrow)]
+    pub(super) url: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) title: Option<Text<'a>>,
+}
+
+/// A tool of any type.
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Tool<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) description: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) input_schema: Option<Raw<'a>>,
+    pub(super) defer_loading: Option<bool>,
+    #[serde(borrow)]
+    pub(super) input_examples: Option<Vec<Raw<'a>>>,
+    #[serde(borrow)]
+    pub(super) allowed_callers: Option<Vec<Text<'a>>>,
+    pub(super) display_width_px: Option<i64>,
+    pub(super) display_height_px: Option<i64>,
+    pub(super) enable_zoom: Option<bool>,
+    pub(super) max_characters: Option<i64>,
+    #[serde(borrow)]
+    pub(super) configs: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) allowed_domains: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) blocked_domains: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) max_uses: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) max_content_tokens: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) url_sources: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) user_location: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) cache_control: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) citations: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) display_number: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) eager_input_streaming: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) response_inclusion: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) strict: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) use_cache: Option<Raw<'a>>,
+}
+
+/// A tool's `type` and name, whatever else it holds.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToolTag<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Raw<'a>>,
+}
+
+/// Whether one member of a toolset is offered.
+#[derive(Debug, Deserialize)]
+pub(super) struct MemberConfig {
+    pub(super) enabled: Option<bool>,
+    pub(super) defer_loading: Option<bool>,
+}
+
+/// Whether the model may, must or must not call.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToolChoice<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    pub(super) disable_parallel_tool_use: Option<bool>,
+}
+
+/// How to think.
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Thinking<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    pub(super) budget_tokens: Option<i64>,
+    #[serde(borrow)]
+    pub(super) display: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) block_binding: Option<Raw<'a>>,
+}
+
+/// How to answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct OutputConfig<'a> {
+    #[serde(borrow)]
+    pub(super) effort: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) format: Option<Format<'a>>,
+    #[serde(borrow)]
+    pub(super) task_budget: Option<Raw<'a>>,
+}
+
+/// The form of the answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct Format<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) schema: Option<Raw<'a>>,
+}
+
+/// Whether the server shall remember the conversation.
+#[derive(Debug, Deserialize)]
+pub(super) struct Thread<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) previous_message_id: Option<Text<'a>>,
+}
+
+/// The part of Gemini's `groundingMetadata` that a search result shows.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Grounding<'a> {
+    #[serde(borrow)]
+    pub(super) web_search_queries: Option<Vec<Text<'a>>>,
+    #[serde(borrow)]
+    pub(super) grounding_chunks: Option<Vec<GroundingChunk<'a>>>,
+}
+
+/// One source of an answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct GroundingChunk<'a> {
+    #[serde(borrow)]
+    pub(super) web: Option<SearchPage<'a>>,
+}
+
+/// A page on the web.
+#[derive(Debug, Deserialize)]
+pub(super) struct SearchPage<'a> {
+    #[serde(borrow)]
+    pub(super) uri: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) title: Option<Text<'a>>,
+}
+
+/// The members of Gemini's `executableCode` and `codeExecutionResult` that are shown.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Execution<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) code: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) outcome: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) output: Option<Text<'a>>,
+}
