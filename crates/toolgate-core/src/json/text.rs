@@ -125,6 +125,10 @@ impl Serialize for Text<'_> {
 /// JSON allows `"\ud800"`, UTF-8 does not: whoever decodes it later would fail.
 fn without_lone_surrogates(literal: &str) -> Cow<'_, str> {
     let bytes = literal.as_bytes();
+    // Most strings are short and have no escapes: not worth the preparation of a longer search.
+    if memchr::memchr(b'\\', bytes).is_none() {
+        return Cow::Borrowed(literal);
+    }
     let mut suspicious = false;
     for at in memchr::memmem::find_iter(bytes, b"\\u") {
         if matches!(bytes.get(at + 2), Some(b'd' | b'D'))
