@@ -50,10 +50,10 @@ pub(super) fn slice<'a>(raw: &Raw<'a>) -> &'a str {
 }
 
 impl<'a, 's> Reader<'a, 's> {
-    pub(super) fn new(sealer: &'s Sealer, losses: Losses) -> Self {
+    pub(super) fn new(sealer: &'s Sealer) -> Self {
         Self {
             sealer,
-            losses,
+            losses: Losses::new(),
             mentioned: BTreeMap::new(),
             added: Vec::new(),
             twins: Twins::default(),
@@ -62,10 +62,13 @@ impl<'a, 's> Reader<'a, 's> {
 
     /// Reads the system prompt, without the line that Claude Code puts before it for accounting:
     /// it differs between conversations and would keep Gemini from caching what follows.
-    pub(super) fn system(&mut self, raw: &Raw<'a>) -> Result<Vec<Text<'a>>, BadRequest> {
+    pub(super) fn system(
+        &mut self,
+        system: wire::Content<'a>,
+    ) -> Result<Vec<Text<'a>>, BadRequest> {
         let at = Path::Root.field("system");
         let mut parts = Vec::new();
-        self.content(raw, &at, &mut parts)?;
+        self.parts(system, &at, &mut parts)?;
         let mut texts = texts(parts, &at, &mut self.losses);
         if let Some(first) = texts.first()
             && first.escaped().starts_with(ATTRIBUTION)
@@ -85,7 +88,7 @@ impl<'a, 's> Reader<'a, 's> {
     /// Reads the messages into the request's turns.
     pub(super) fn messages(
         &mut self,
-        messages: Vec<wire::Message<'a>>,
+        messages: Vec<wire::Message<'a, wire::Content<'a>>>,
         request: &mut Request<'a>,
     ) -> Result<(), BadRequest> {
         let messages_at = Path::Root.field("messages");
@@ -110,8 +113,8 @@ impl<'a, 's> Reader<'a, 's> {
                 }
             };
             let mut parts = Vec::new();
-            match &message.content {
-                Some(content) => self.content(content, &at.field("content"), &mut parts)?,
+            match message.content {
+                Some(content) => self.parts(content, &at.field("content"), &mut parts)?,
                 None if role == Role::Instruction => {}
                 None => return Err(at.field("content").bad("is missing")),
             }
@@ -134,27 +137,54 @@ impl<'a, 's> Reader<'a, 's> {
         Ok(())
     }
 
-    /// Reads a message's content: a string, or blocks.
-    fn content(
+    /// Reads what a message says.
+    fn parts(
         &mut self,
-        raw: &Raw<'a>,
+        content: wire::Content<'a>,
         at: &Path<'_>,
         parts: &mut Vec<Part<'a>>,
     ) -> Result<(), BadRequest> {
         self.twins = Twins::default();
-        match raw.kind() {
-            Kind::String => {
-                parts.extend(raw.clone().into_text().filter(|it| !it.is_empty()).map(Part::text));
-                Ok(())
+        match content {
+            wire::Content::Text(text) => {
+                parts.extend((!text.is_empty()).then_some(text).map(Part::text));
             }
-            Kind::Array => {
-                let blocks = self.blocks(raw, at)?;
+            wire::Content::Blocks(blocks) => {
                 parts.reserve(blocks.len());
                 for (index, block) in blocks.into_iter().enumerate() {
                     self.part(block, &at.index(index), parts)?;
                 }
-                Ok(())
             }
+        }
+        Ok(())
+    }
+
+    /// Reads the content of messages that could not be read in one go.
+    pub(super) fn contents(
+        &mut self,
+        messages: Vec<wire::Message<'a, Raw<'a>>>,
+    ) -> Result<Vec<wire::Message<'a, wire::Content<'a>>>, BadRequest> {
+        let at = Path::Root.field("messages");
+        let mut read = Vec::with_capacity(messages.len());
+        for (index, message) in messages.into_iter().enumerate() {
+            let wire::Message { role, content, clear_at, output_config } = message;
+            let at = at.index(index);
+            let content =
+                content.map(|raw| self.content(&raw, &at.field("content"))).transpose()?;
+            read.push(wire::Message { role, content, clear_at, output_config });
+        }
+        Ok(read)
+    }
+
+    /// Reads content: a string, or blocks.
+    pub(super) fn content(
+        &mut self,
+        raw: &Raw<'a>,
+        at: &Path<'_>,
+    ) -> Result<wire::Content<'a>, BadRequest> {
+        match raw.kind() {
+            Kind::String => Ok(wire::Content::Text(raw.clone().into_text().unwrap_or(Text::EMPTY))),
+            Kind::Array => self.blocks(raw, at).map(wire::Content::Blocks),
             Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
                 Err(at.bad("must be a string or an array of blocks"))
             }
@@ -170,7 +200,7 @@ impl<'a, 's> Reader<'a, 's> {
         let json = slice(raw);
         let mark = self.losses.len();
         if let Ok(blocks) = json::read::<Vec<wire::Block<'a>>>(json, at, &mut self.losses)
-            && blocks.iter().all(|it| it.kind.as_ref().is_some_and(|it| is_known(&it.decode())))
+            && blocks.iter().all(wire::Block::is_known)
         {
             return Ok(blocks);
         }
@@ -182,7 +212,7 @@ impl<'a, 's> Reader<'a, 's> {
     fn block(&mut self, raw: &Raw<'a>, at: &Path<'_>) -> Result<wire::Block<'a>, BadRequest> {
         let tag: wire::Tag<'a> = json::read(slice(raw), at, &mut Losses::new())?;
         let kind = required(tag.kind, &at.field("type"))?;
-        if is_known(&kind) {
+        if is_known_kind(&kind) {
             return json::read(slice(raw), at, &mut self.losses);
         }
         let kind = Some(Text::new(&kind));
@@ -254,18 +284,14 @@ impl<'a, 's> Reader<'a, 's> {
         let call_id = required(block.tool_use_id, &at.field("tool_use_id"))?;
         let at = at.field("content");
         let mut pieces = Vec::new();
-        if let Some(raw) = block.content {
-            match raw.kind() {
-                Kind::String => pieces.extend(raw.into_text().map(Piece::Text)),
-                Kind::Array => {
-                    for (index, mut block) in self.blocks(&raw, &at)?.into_iter().enumerate() {
-                        let at = at.index(index);
-                        let kind = required(block.kind.take(), &at.field("type"))?;
-                        self.pieces(&kind, block, &at, &mut pieces)?;
-                    }
-                }
-                Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
-                    return Err(at.bad("must be a string or an array of blocks"));
+        match block.content.map(|raw| self.content(&raw, &at)).transpose()? {
+            None => {}
+            Some(wire::Content::Text(text)) => pieces.push(Piece::Text(text)),
+            Some(wire::Content::Blocks(blocks)) => {
+                for (index, mut block) in blocks.into_iter().enumerate() {
+                    let at = at.index(index);
+                    let kind = required(block.kind.take(), &at.field("type"))?;
+                    self.pieces(&kind, block, &at, &mut pieces)?;
                 }
             }
         }
@@ -355,8 +381,23 @@ impl Twins {
 
 const ATTRIBUTION: &str = "x-anthropic-billing-header:";
 
+impl wire::Block<'_> {
+    fn is_known(&self) -> bool {
+        self.kind.as_ref().is_some_and(|kind| is_known_kind(&kind.decode()))
+    }
+}
+
+/// Whether a body holds no blocks but such as its mirror knows.
+pub(super) fn are_known<T>(body: &wire::Body<'_, wire::Content<'_>, T>) -> bool {
+    let messages = body.messages.iter().flatten().filter_map(|message| message.content.as_ref());
+    messages.chain(&body.system).all(|content| match content {
+        wire::Content::Text(_) => true,
+        wire::Content::Blocks(blocks) => blocks.iter().all(wire::Block::is_known),
+    })
+}
+
 /// Blocks whose fields the mirror of a block knows.
-fn is_known(kind: &str) -> bool {
+fn is_known_kind(kind: &str) -> bool {
     is_server_result(kind)
         || matches!(
             kind,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::message::{Reader, required};
+use super::message::{self, Reader, required};
 use super::tools;
 use super::wire;
 use crate::canon::{
@@ -72,41 +72,79 @@ fn decode<'a>(
     sealer: &Sealer,
     purpose: Purpose,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
-    let mut losses = Losses::new();
-    let body: wire::Body<'a> = json::read(body, &Path::Root, &mut losses)?;
+    let mut reader = Reader::new(sealer);
+    let read = json::read::<wire::Body<'a, wire::Content<'a>, wire::Tool<'a>>>;
+    if let Ok(mut body) = read(body, &Path::Root, &mut reader.losses)
+        && message::are_known(&body)
+        && tools::are_known(body.tools.as_deref().unwrap_or_default())
+    {
+        let said = Said {
+            system: body.system.take(),
+            messages: body.messages.take(),
+            tools: body.tools.take(),
+        };
+        return understand(body, said, reader, purpose);
+    }
+    // Something is broken or new: what exactly is found block by block and tool by tool.
+    reader.losses.clear();
+    let read = json::read::<wire::Body<'a, Raw<'a>, Raw<'a>>>;
+    let mut body = read(body, &Path::Root, &mut reader.losses)?;
+    let system = body.system.take().map(|raw| reader.content(&raw, &Path::Root.field("system")));
+    let messages = body.messages.take().map(|messages| reader.contents(messages));
+    let tools = body.tools.take().map(|tools| tools::read(&tools, &mut reader.losses));
+    let said = Said {
+        system: system.transpose()?,
+        messages: messages.transpose()?,
+        tools: tools.transpose()?,
+    };
+    understand(body, said, reader, purpose)
+}
+
+/// The parts of a body that can be read in two ways.
+struct Said<'a> {
+    system: Option<wire::Content<'a>>,
+    messages: Option<Vec<wire::Message<'a, wire::Content<'a>>>>,
+    tools: Option<Vec<wire::Tool<'a>>>,
+}
+
+fn understand<'a, C, T>(
+    body: wire::Body<'a, C, T>,
+    said: Said<'a>,
+    mut reader: Reader<'a, '_>,
+    purpose: Purpose,
+) -> Result<Decoded<'a, Echo>, BadRequest> {
     if purpose == Purpose::Answer && body.compaction.is_some() {
         return Err(Path::Root.field("compaction").bad("compaction is not offered here"));
     }
-    note_ignored(&body, &mut losses);
+    note_ignored(&body, &mut reader.losses);
 
+    let losses = &mut reader.losses;
     let mut request = Request {
         model: required(body.model, &Path::Root.field("model"))?,
         settings: Settings {
-            max_output_tokens: max_tokens(body.max_tokens, purpose, &mut losses)?,
+            max_output_tokens: max_tokens(body.max_tokens, purpose, losses)?,
             temperature: body.temperature,
             top_p: body.top_p,
             top_k: body.top_k,
             stop: body.stop_sequences.unwrap_or_default(),
             ..Settings::default()
         },
-        thinking: thinking(body.thinking, &mut losses)?,
+        thinking: thinking(body.thinking, losses)?,
         stream: body.stream.unwrap_or(false),
         ..Request::default()
     };
     let config_format = match body.output_config {
         Some(config) => {
-            request.thinking.effort = effort(config.effort, &mut losses);
+            request.thinking.effort = effort(config.effort, losses);
             config.format
         }
         None => None,
     };
     request.output = match (config_format, body.output_format) {
         (Some(format), _) => {
-            output_format(format, &Path::Root.field("output_config").field("format"), &mut losses)?
+            output_format(format, &Path::Root.field("output_config").field("format"), losses)?
         }
-        (None, Some(format)) => {
-            output_format(format, &Path::Root.field("output_format"), &mut losses)?
-        }
+        (None, Some(format)) => output_format(format, &Path::Root.field("output_format"), losses)?,
         (None, None) => OutputFormat::Text,
     };
     if let Some(choice) = body.tool_choice {
@@ -114,14 +152,13 @@ fn decode<'a>(
         request.tool_choice = tools::choice(choice)?;
     }
 
-    let mut reader = Reader::new(sealer, losses);
-    if let Some(system) = body.system {
-        request.system = reader.system(&system)?;
+    if let Some(system) = said.system {
+        request.system = reader.system(system)?;
     }
-    let messages = body.messages.ok_or_else(|| Path::Root.field("messages").bad("is missing"))?;
+    let messages = said.messages.ok_or_else(|| Path::Root.field("messages").bad("is missing"))?;
     reader.messages(messages, &mut request)?;
-    let tools = body.tools.unwrap_or_default();
-    request.tools = tools::decode(&tools, &mut reader, &request.tool_choice)?;
+    let tools = said.tools.unwrap_or_default();
+    request.tools = tools::decode(tools, &mut reader, &request.tool_choice)?;
 
     let echo = Echo {
         model: request.model.clone().into_owned(),
@@ -138,7 +175,7 @@ fn decode<'a>(
 }
 
 /// Names the fields that were understood and that nobody will honour.
-fn note_ignored(body: &wire::Body<'_>, losses: &mut Losses) {
+fn note_ignored<C, T>(body: &wire::Body<'_, C, T>, losses: &mut Losses) {
     let given = |raw: &Option<Raw<'_>>| raw.as_ref().is_some_and(|raw| !is_empty(raw));
     let differs = |text: &Option<Text<'_>>, usual: &str| {
         text.as_ref().is_some_and(|text| text.decode() != usual)

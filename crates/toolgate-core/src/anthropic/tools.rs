@@ -23,21 +23,52 @@ pub(super) fn choice(given: wire::ToolChoice<'_>) -> Result<ToolChoice<'_>, BadR
     }
 }
 
-/// Reads `tools`, and those that the conversation itself declares.
+/// Whether all tools are such as the mirror of a tool knows.
+pub(super) fn are_known(tools: &[wire::Tool<'_>]) -> bool {
+    tools.iter().all(|tool| tool.kind.as_ref().is_none_or(|kind| is_known(&kind.decode())))
+}
+
+/// Reads tools one by one.
+pub(super) fn read<'a>(
+    tools: &[Raw<'a>],
+    losses: &mut Losses,
+) -> Result<Vec<wire::Tool<'a>>, BadRequest> {
+    let at = Path::Root.field("tools");
+    let tools = tools.iter().enumerate();
+    tools.map(|(index, raw)| read_one(raw, &at.index(index), losses)).collect()
+}
+
+fn read_one<'a>(
+    raw: &Raw<'a>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<wire::Tool<'a>, BadRequest> {
+    let tag: wire::ToolTag<'a> = json::read(slice(raw), at, &mut Losses::new())?;
+    if tag.kind.as_ref().is_none_or(|kind| is_known(&kind.decode())) {
+        return json::read(slice(raw), at, losses);
+    }
+    let name = tag.name.and_then(Raw::into_text);
+    Ok(wire::Tool { kind: tag.kind, name, ..wire::Tool::default() })
+}
+
+/// Makes tools of `tools`, and of those that the conversation itself declares.
 ///
 /// A deferred tool is shown once the conversation has loaded or used it, or the client demands it.
 pub(super) fn decode<'a>(
-    given: &[Raw<'a>],
+    given: Vec<wire::Tool<'a>>,
     reader: &mut Reader<'a, '_>,
     choice: &ToolChoice<'a>,
 ) -> Result<Vec<Tool<'a>>, BadRequest> {
     let mut shelf = Shelf::default();
     let tools_at = Path::Root.field("tools");
-    for (index, raw) in given.iter().enumerate() {
-        shelf.take(raw, &tools_at.index(index), &mut reader.losses)?;
+    shelf.tools.reserve(given.len());
+    for (index, tool) in given.into_iter().enumerate() {
+        shelf.take(tool, &tools_at.index(index), &mut reader.losses)?;
     }
     for (at, raw) in std::mem::take(&mut reader.added) {
-        shelf.take(&raw, &Path::Root.field(&at), &mut reader.losses)?;
+        let at = Path::Root.field(&at);
+        let tool = read_one(&raw, &at, &mut reader.losses)?;
+        shelf.take(tool, &at, &mut reader.losses)?;
     }
     let demanded = match choice {
         ToolChoice::One(name) => Some(&name.name),
@@ -76,43 +107,54 @@ struct Shelf<'a> {
 impl<'a> Shelf<'a> {
     fn take(
         &mut self,
-        raw: &Raw<'a>,
+        mut tool: wire::Tool<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
-        let tag: wire::ToolTag<'a> = json::read(slice(raw), at, &mut Losses::new())?;
-        let kind = tag.kind.map(Text::into_cow).unwrap_or(Cow::Borrowed("custom"));
+        let kind = tool.kind.take().map(Text::into_cow).unwrap_or(Cow::Borrowed("custom"));
         let (family, version) = family(&kind);
         match family {
-            "custom" => {
-                let tool = json::read(slice(raw), at, losses)?;
-                self.tools.push(Tool::Function(custom(tool, at, losses)?));
-            }
+            "custom" => self.tools.push(Tool::Function(custom(tool, at, losses)?)),
             "bash" | "text_editor" | "computer" | "memory" => {
-                let tool = json::read(slice(raw), at, losses)?;
                 self.tools.push(Tool::Function(vendor::function(family, version, tool, at)));
             }
             "computer_toolset" | "browser_toolset" => {
-                let tool = json::read(slice(raw), at, losses)?;
                 self.tools.extend(toolset::functions(family, &tool, at).map(Tool::Function));
             }
             "web_search" | "web_fetch" | "code_execution" => {
-                let tool = json::read(slice(raw), at, losses)?;
                 self.tools.push(Tool::Server(server(family, tool, at, losses)));
             }
             family => {
                 self.search_dropped |= family.starts_with("tool_search_tool");
-                let name = tag.name.and_then(Raw::into_text).map(Text::into_cow);
                 losses.push(Loss {
                     at: at.to_string(),
                     code: LossCode::ToolDropped,
                     detail: dropped(family, &kind),
-                    tool: Some(name.unwrap_or(kind).into_owned()),
+                    tool: Some(tool.name.map(Text::into_cow).unwrap_or_default().into_owned())
+                        .filter(|name| !name.is_empty())
+                        .or_else(|| Some(kind.clone().into_owned())),
                 });
             }
         }
         Ok(())
     }
+}
+
+/// Types whose fields the mirror of a tool knows.
+fn is_known(kind: &str) -> bool {
+    matches!(
+        family(kind).0,
+        "custom"
+            | "bash"
+            | "text_editor"
+            | "computer"
+            | "memory"
+            | "computer_toolset"
+            | "browser_toolset"
+            | "web_search"
+            | "web_fetch"
+            | "code_execution"
+    )
 }
 
 /// `text_editor_20250728` → `text_editor`, `20250728`.

@@ -1,24 +1,38 @@
 //! Anthropic's bodies, as they are written.
 //!
-//! Everything is optional and nothing is interpreted. A field that is polymorphic (a string or
-//! blocks) or that nobody looks into is a [`Raw`].
+//! Everything is optional and nothing is interpreted. A field that is polymorphic or that nobody
+//! looks into is a [`Raw`]. Only the content of messages, which is most of a body, is read in one
+//! go: see [`Content`].
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::json::{Raw, Text};
 
-/// `POST /v1/messages` and `POST /v1/messages/count_tokens`.
+/// A value that is known to be there and that nobody looks at.
+#[derive(Debug)]
+pub(super) struct Skipped;
+
+impl<'de> Deserialize<'de> for Skipped {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        Raw::deserialize(json).map(|_| Self)
+    }
+}
+
+/// `POST /v1/messages` and `POST /v1/messages/count_tokens`. `C` is how content is read, `T` how
+/// tools are: [`Content`] and [`Tool`], or [`Raw`] where that cannot be.
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "C: Deserialize<'de>, T: Deserialize<'de>"))]
 #[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
-pub(super) struct Body<'a> {
+pub(super) struct Body<'a, C, T> {
     #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
     #[serde(borrow)]
-    pub(super) messages: Option<Vec<Message<'a>>>,
-    #[serde(borrow)]
-    pub(super) system: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) tools: Option<Vec<Raw<'a>>>,
+    pub(super) messages: Option<Vec<Message<'a, C>>>,
+    pub(super) system: Option<C>,
+    pub(super) tools: Option<Vec<T>>,
     #[serde(borrow)]
     pub(super) tool_choice: Option<ToolChoice<'a>>,
     pub(super) max_tokens: Option<i64>,
@@ -40,46 +54,66 @@ pub(super) struct Body<'a> {
     pub(super) service_tier: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) speed: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) compaction: Option<Raw<'a>>,
+    pub(super) compaction: Option<Skipped>,
     #[serde(borrow)]
     pub(super) container: Option<Raw<'a>>,
     #[serde(borrow)]
     pub(super) context_management: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) fallback_credit_token: Option<Raw<'a>>,
+    pub(super) fallback_credit_token: Option<Skipped>,
     #[serde(borrow)]
     pub(super) fallbacks: Option<Raw<'a>>,
     #[serde(borrow)]
     pub(super) inference_geo: Option<Raw<'a>>,
     #[serde(borrow)]
     pub(super) mcp_servers: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) betas: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) cache_control: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) diagnostics: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) metadata: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) user_profile_id: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) workspace_id: Option<Raw<'a>>,
+    pub(super) betas: Option<Skipped>,
+    pub(super) cache_control: Option<Skipped>,
+    pub(super) diagnostics: Option<Skipped>,
+    pub(super) metadata: Option<Skipped>,
+    pub(super) user_profile_id: Option<Skipped>,
+    pub(super) workspace_id: Option<Skipped>,
 }
 
 /// One message.
 #[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
-pub(super) struct Message<'a> {
+#[serde(bound(deserialize = "C: Deserialize<'de>"))]
+pub(super) struct Message<'a, C> {
     #[serde(borrow)]
     pub(super) role: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) content: Option<Raw<'a>>,
+    pub(super) content: Option<C>,
     #[serde(borrow)]
     pub(super) clear_at: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) output_config: Option<Raw<'a>>,
+    pub(super) output_config: Option<Skipped>,
+}
+
+/// What a message says: a string, or blocks.
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    Text(Text<'a>),
+    Blocks(Vec<Block<'a>>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an array of blocks")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Content::Text(Text::new(text)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut blocks = Vec::with_capacity(seq.size_hint().unwrap_or(1));
+                while let Some(block) = seq.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(Content::Blocks(blocks))
+            }
+        }
+        json.deserialize_any(Either)
+    }
 }
 
 /// A content block of any type; `type` says which fields count.
@@ -123,18 +157,12 @@ pub(super) struct Block<'a> {
     pub(super) tool: Option<ToolChange<'a>>,
     #[serde(borrow)]
     pub(super) file_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) cache_control: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) caller: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) citations: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) encrypted_content: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) tool_changes: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) transformations: Option<Raw<'a>>,
+    pub(super) cache_control: Option<Skipped>,
+    pub(super) caller: Option<Skipped>,
+    pub(super) citations: Option<Skipped>,
+    pub(super) encrypted_content: Option<Skipped>,
+    pub(super) tool_changes: Option<Skipped>,
+    pub(super) transformations: Option<Skipped>,
     /// The whole block, where its type is not one that this version knows.
     #[serde(skip)]
     pub(super) unknown: Option<Raw<'a>>,
@@ -215,7 +243,7 @@ pub(super) struct SearchHit<'a> {
 }
 
 /// A tool of any type.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
 pub(super) struct Tool<'a> {
     #[serde(borrow, rename = "type")]
@@ -237,32 +265,19 @@ pub(super) struct Tool<'a> {
     pub(super) max_characters: Option<i64>,
     #[serde(borrow)]
     pub(super) configs: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) allowed_domains: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) blocked_domains: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) max_uses: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) max_content_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) url_sources: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) user_location: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) cache_control: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) citations: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) display_number: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) eager_input_streaming: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) response_inclusion: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) strict: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) use_cache: Option<Raw<'a>>,
+    pub(super) allowed_domains: Option<Skipped>,
+    pub(super) blocked_domains: Option<Skipped>,
+    pub(super) max_uses: Option<Skipped>,
+    pub(super) max_content_tokens: Option<Skipped>,
+    pub(super) url_sources: Option<Skipped>,
+    pub(super) user_location: Option<Skipped>,
+    pub(super) cache_control: Option<Skipped>,
+    pub(super) citations: Option<Skipped>,
+    pub(super) display_number: Option<Skipped>,
+    pub(super) eager_input_streaming: Option<Skipped>,
+    pub(super) response_inclusion: Option<Skipped>,
+    pub(super) strict: Option<Skipped>,
+    pub(super) use_cache: Option<Skipped>,
 }
 
 /// A tool's `type` and name, whatever else it holds.
@@ -300,8 +315,7 @@ pub(super) struct Thinking<'a> {
     pub(super) budget_tokens: Option<i64>,
     #[serde(borrow)]
     pub(super) display: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) block_binding: Option<Raw<'a>>,
+    pub(super) block_binding: Option<Skipped>,
 }
 
 /// How to answer.
@@ -311,8 +325,7 @@ pub(super) struct OutputConfig<'a> {
     pub(super) effort: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) format: Option<Format<'a>>,
-    #[serde(borrow)]
-    pub(super) task_budget: Option<Raw<'a>>,
+    pub(super) task_budget: Option<Skipped>,
 }
 
 /// The form of the answer.
