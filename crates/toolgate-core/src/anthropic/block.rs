@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::message::{Reader, required, slice};
+use super::content::slice;
+use super::message::{Reader, required};
 use super::wire;
 use crate::canon::{BadRequest, LossCode, Media, MediaSource};
 use crate::json::{self, Kind, Path, Raw, Text};

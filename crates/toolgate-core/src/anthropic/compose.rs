@@ -15,15 +15,13 @@
 //! no reason to expect such blocks, and Gemini only suffers a little. It does get what Gemini
 //! demands back, the signatures of calls and of its own tools, in `redacted_thinking`.
 
-use serde::Deserialize;
-
+use super::activity::Running;
 use super::request::Echo;
-use super::wire;
 use crate::canon::{
-    Call, CallInput, Finish, FinishReason, IdGen, Issuer, Media, MediaSource, ServerActivity,
-    Signature, Usage, call_token,
+    Call, CallInput, Finish, FinishReason, IdGen, Issuer, Media, MediaSource, Signature, Usage,
+    call_token,
 };
-use crate::json::{Raw, Text, write};
+use crate::json::{Text, write};
 use crate::seal::{Envelope, Sealed, Sealer};
 
 /// Where blocks are written: into frames, or into one message.
@@ -49,17 +47,19 @@ pub(super) trait Page {
 /// Turns what Gemini says into blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Composer {
-    echo: Echo,
-    sealer: Sealer,
-    ids: IdGen,
+    pub(super) echo: Echo,
+    pub(super) sealer: Sealer,
+    pub(super) ids: IdGen,
     open: Open,
     called: bool,
     /// Who answers, once a signature has said it.
-    issuer: Option<Issuer>,
+    pub(super) issuer: Option<Issuer>,
     /// What was searched for so far.
-    queries: Vec<String>,
-    /// The code that waits for its result.
-    running: Option<Running>,
+    pub(super) queries: Vec<String>,
+    /// How many searches were shown.
+    pub(super) searches: u64,
+    /// Code that waits for its result.
+    pub(super) running: Vec<Running>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +67,6 @@ enum Open {
     Nothing,
     Text,
     Thinking,
-}
-
-#[derive(Clone, Debug)]
-struct Running {
-    id: String,
-    gemini_id: Option<String>,
-    is_sealed: bool,
 }
 
 impl Composer {
@@ -86,7 +79,8 @@ impl Composer {
             called: false,
             issuer: None,
             queries: Vec::new(),
-            running: None,
+            searches: 0,
+            running: Vec::new(),
         }
     }
 
@@ -183,84 +177,22 @@ impl Composer {
     /// A picture or other medium. The dialect has no block for one, so it is linked in the text.
     pub(super) fn media(&mut self, media: &Media<'_>, page: &mut impl Page) {
         let mime = media.mime.as_deref().unwrap_or("application/octet-stream");
+        let gap = if self.open == Open::Text { "\n\n" } else { "" };
         let mark = if mime.starts_with("image/") { "!" } else { "" };
         let mut link = match &media.source {
             MediaSource::Inline(data) => {
-                let mut link = Text::new(&format!("{mark}[{mime}](data:{mime};base64,"));
+                let mut link = Text::new(&format!("{gap}{mark}[{mime}](data:{mime};base64,"));
                 link.push(data);
                 link
             }
             MediaSource::Uri(uri) => {
-                let mut link = Text::new(&format!("{mark}[{mime}]("));
+                let mut link = Text::new(&format!("{gap}{mark}[{mime}]("));
                 link.push(uri);
                 link
             }
         };
         link.push(&Text::new(")"));
         self.text(&link, page);
-    }
-
-    /// Something that Gemini did itself.
-    ///
-    /// What it signed, and what has no readable form here, is sealed so that it can go back as it
-    /// was; the readable block beside it is for the client alone.
-    pub(super) fn server(&mut self, activity: &ServerActivity<'_>, page: &mut impl Page) {
-        self.close(page);
-        if self.issuer.is_none() {
-            self.issuer.clone_from(&activity.issuer);
-        }
-        let is_signed =
-            activity.part.fields().is_some_and(|part| part.get("thoughtSignature").is_some());
-        let body = parse::<wire::Execution<'_>>(&activity.body).unwrap_or_default();
-        match &*activity.kind {
-            "executableCode" => {
-                let is_sealed = is_signed && self.seal_part(activity, page);
-                self.run(&body, is_sealed, page);
-            }
-            "codeExecutionResult" => {
-                let gemini_id = body.id.as_ref().map(|id| id.decode().into_owned());
-                let running = self.running.take().filter(|running| {
-                    gemini_id.is_none()
-                        || running.gemini_id.is_none()
-                        || running.gemini_id == gemini_id
-                });
-                if is_signed || running.as_ref().is_some_and(|running| running.is_sealed) {
-                    self.seal_part(activity, page);
-                }
-                // A result of nothing would confuse clients that pair them.
-                let id = match running {
-                    Some(running) => running.id,
-                    None => self.run(&wire::Execution::default(), false, page),
-                };
-                self.running = None;
-                page.whole(&|out| execution_result(out, &id, &body));
-            }
-            _ => {
-                self.seal_part(activity, page);
-            }
-        }
-    }
-
-    /// What the answer rests on, where the client asked for a search.
-    pub(super) fn grounding(&mut self, grounding: &Raw<'_>, page: &mut impl Page) {
-        if !self.echo.web_search {
-            return;
-        }
-        let Some(grounding) = parse::<wire::Grounding<'_>>(grounding) else { return };
-        let queries = grounding.web_search_queries.unwrap_or_default();
-        let queries = queries.iter().map(|query| query.decode().into_owned());
-        let queries: Vec<_> = queries.filter(|query| !self.queries.contains(query)).collect();
-        let pages: Vec<_> =
-            grounding.grounding_chunks.into_iter().flatten().filter_map(|it| it.web).collect();
-        if queries.is_empty() && pages.is_empty() {
-            return;
-        }
-        self.close(page);
-        let id = format!("srvtoolu_{}", self.ids.call(None));
-        let input = object("query", &Text::new(&queries.join(", ")));
-        page.call(&|out| server_head(out, &id, "web_search"), &input);
-        page.whole(&|out| search_result(out, &id, &pages));
-        self.queries.extend(queries);
     }
 
     /// Ends the block that is open.
@@ -271,6 +203,12 @@ impl Composer {
             Open::Thinking => page.close_thinking(""),
         }
         self.open = Open::Nothing;
+    }
+
+    /// Ends all blocks.
+    pub(super) fn finish(&mut self, page: &mut impl Page) {
+        self.close(page);
+        self.abandon(page);
     }
 
     /// Why the message ended, in Anthropic's words.
@@ -316,10 +254,10 @@ impl Composer {
             count(out, "thinking_tokens", thoughts);
             out.push(b'}');
         }
-        if !self.queries.is_empty() {
+        if self.searches > 0 {
             write::key(out, "server_tool_use");
             out.push(b'{');
-            count(out, "web_search_requests", self.queries.len() as u64);
+            count(out, "web_search_requests", self.searches);
             count(out, "web_fetch_requests", 0);
             out.push(b'}');
         }
@@ -330,24 +268,6 @@ impl Composer {
     fn sign(&mut self, sealed: &str, page: &mut impl Page) {
         page.close_thinking(sealed);
         self.open = Open::Nothing;
-    }
-
-    /// Shows code that Gemini ran, and says under which id.
-    fn run(&mut self, body: &wire::Execution<'_>, is_sealed: bool, page: &mut impl Page) -> String {
-        let id = format!("srvtoolu_{}", self.ids.call(None));
-        let input = object("code", body.code.as_ref().unwrap_or(&Text::EMPTY));
-        page.call(&|out| server_head(out, &id, "code_execution"), &input);
-        let gemini_id = body.id.as_ref().map(|id| id.decode().into_owned());
-        self.running = Some(Running { id: id.clone(), gemini_id, is_sealed });
-        id
-    }
-
-    fn seal_part(&mut self, activity: &ServerActivity<'_>, page: &mut impl Page) -> bool {
-        let issuer = activity.issuer.as_ref().or(self.issuer.as_ref());
-        let Some(issuer) = issuer.cloned() else { return false };
-        let on = Sealed::Part(activity.part.borrowed());
-        redacted(&self.sealer.seal(&Envelope { on, issuer }), page);
-        true
     }
 
     /// Seals a signature. One whose issuer nobody knows could never be sent back.
@@ -372,77 +292,23 @@ pub(super) fn member(out: &mut Vec<u8>, name: &str, value: &str) {
     write::string(out, value);
 }
 
-fn count(out: &mut Vec<u8>, name: &str, value: u64) {
+pub(super) fn count(out: &mut Vec<u8>, name: &str, value: u64) {
     write::key(out, name);
     write::integer(out, value);
 }
 
-fn redacted(data: &str, page: &mut impl Page) {
+pub(super) fn redacted(data: &str, page: &mut impl Page) {
     page.whole(&|out| {
         member(out, "type", "redacted_thinking");
         member(out, "data", data);
     });
 }
 
-fn server_head(out: &mut Vec<u8>, id: &str, name: &str) {
-    member(out, "type", "server_tool_use");
-    member(out, "id", id);
-    member(out, "name", name);
-}
-
-fn execution_result(out: &mut Vec<u8>, id: &str, body: &wire::Execution<'_>) {
-    member(out, "type", "code_execution_tool_result");
-    member(out, "tool_use_id", id);
-    write::key(out, "content");
-    let outcome = body.outcome.as_ref().map(Text::decode).unwrap_or_default();
-    let output = body.output.as_ref().unwrap_or(&Text::EMPTY);
-    if outcome == "OUTCOME_DEADLINE_EXCEEDED" && output.is_empty() {
-        out.push(b'{');
-        member(out, "type", "code_execution_tool_result_error");
-        member(out, "error_code", "execution_time_exceeded");
-        out.push(b'}');
-        return;
-    }
-    let succeeded = outcome == "OUTCOME_OK";
-    let (stdout, stderr) = if succeeded { (output, &Text::EMPTY) } else { (&Text::EMPTY, output) };
-    out.push(b'{');
-    member(out, "type", "code_execution_result");
-    write::key(out, "stdout");
-    stdout.write(out);
-    write::key(out, "stderr");
-    stderr.write(out);
-    count(out, "return_code", u64::from(!succeeded));
-    write::key(out, "content");
-    out.extend_from_slice(b"[]}");
-}
-
-fn search_result(out: &mut Vec<u8>, id: &str, pages: &[wire::SearchPage<'_>]) {
-    member(out, "type", "web_search_tool_result");
-    member(out, "tool_use_id", id);
-    write::key(out, "content");
-    out.push(b'[');
-    for found in pages {
-        write::comma(out);
-        out.push(b'{');
-        member(out, "type", "web_search_result");
-        write::key(out, "url");
-        found.uri.as_ref().unwrap_or(&Text::EMPTY).write(out);
-        write::key(out, "title");
-        found.title.as_ref().or(found.uri.as_ref()).unwrap_or(&Text::EMPTY).write(out);
-        out.extend_from_slice(br#","encrypted_content":"","page_age":null}"#);
-    }
-    out.push(b']');
-}
-
 /// `{"name":text}`
-fn object(name: &str, text: &Text<'_>) -> String {
+pub(super) fn object(name: &str, text: &Text<'_>) -> String {
     let mut out = vec![b'{'];
     write::key(&mut out, name);
     text.write(&mut out);
     out.push(b'}');
     String::from_utf8_lossy(&out).into_owned()
-}
-
-fn parse<'j, T: Deserialize<'j>>(raw: &'j Raw<'_>) -> Option<T> {
-    serde_json::from_str(raw.get()).ok()
 }

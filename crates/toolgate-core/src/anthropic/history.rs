@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::message::{Reader, slice};
+use super::content::slice;
+use super::message::Reader;
 use super::wire;
 use crate::canon::{LossCode, Part};
 use crate::json::{Kind, Path, Raw, Text};

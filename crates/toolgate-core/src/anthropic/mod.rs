@@ -1,8 +1,8 @@
 //! Anthropic's Messages API, as its clients speak it.
 //!
 //! ```text
-//! request   model, system, messages, tools ──► canon::Request      (request, message, block, history, tools)
-//! answer    canon::Event ──► blocks ──► SSE frames │ one message   (compose, stream, response)
+//! request   model, system, messages, tools ──► canon::Request      (request, content, message, tools)
+//! answer    canon::Event ──► blocks ──► SSE frames │ one message   (compose, activity, stream, response)
 //! ```
 //!
 //! An answer is a row of blocks. [`StreamEncoder`] and [`encode_response`] share the code that says
@@ -11,9 +11,11 @@
 //! Signatures travel in `thinking.signature` and `redacted_thinking.data`, the fields that every
 //! client of this dialect gives back untouched. Reference: <https://docs.claude.com/en/api/messages>.
 
+mod activity;
 mod block;
 mod bodies;
 mod compose;
+mod content;
 mod error;
 mod history;
 mod message;

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::message::{self, Reader, required};
-use super::tools;
-use super::wire;
+use super::message::{Reader, required};
+use super::{content, tools, wire};
 use crate::canon::{
     BadRequest, DecodeOptions, Decoded, Effort, LossCode, Losses, OutputFormat, Request,
     SchemaForm, ServerTool, Settings, Thinking, ThinkingMode, Tool,
@@ -75,7 +74,7 @@ fn decode<'a>(
     let mut reader = Reader::new(sealer);
     let read = json::read::<wire::Body<'a, wire::Content<'a>, wire::Tool<'a>>>;
     if let Ok(mut body) = read(body, &Path::Root, &mut reader.losses)
-        && message::are_known(&body)
+        && content::are_known(&body)
         && tools::are_known(body.tools.as_deref().unwrap_or_default())
     {
         let said = Said {

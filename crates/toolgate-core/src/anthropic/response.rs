@@ -30,7 +30,7 @@ pub fn encode_response(answer: &Answer, echo: &Echo, stamp: &Stamp, sealer: &Sea
             Item::Grounding(grounding) => composer.grounding(grounding, page),
         }
     }
-    composer.close(page);
+    composer.finish(page);
     out.push(b']');
     composer.stop(&mut out, &answer.finish);
     composer.usage(&mut out, &answer.finish.usage);

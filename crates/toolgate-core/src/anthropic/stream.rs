@@ -57,7 +57,7 @@ impl StreamEncoder {
 
     fn finish(&mut self, finish: &Finish, out: &mut Vec<u8>) {
         self.state = State::Ended;
-        self.composer.close(&mut Frames { out, index: &mut self.index });
+        self.composer.finish(&mut Frames { out, index: &mut self.index });
         frame(out, "message_delta", |out| {
             write::key(out, "delta");
             out.push(b'{');

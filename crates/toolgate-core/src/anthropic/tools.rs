@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::message::{Reader, required, slice};
+use super::content::slice;
+use super::message::{Reader, required};
 use super::{toolset, vendor, wire};
 use crate::canon::{
     BadRequest, Function, Loss, LossCode, Losses, SchemaForm, ServerTool, Tool, ToolChoice,
@@ -203,7 +204,10 @@ fn custom<'a>(
 }
 
 /// The description, with the examples that Gemini's declarations have no place for.
-fn described<'a>(description: Option<Text<'a>>, examples: Option<&[Raw<'a>]>) -> Option<Text<'a>> {
+pub(super) fn described<'a>(
+    description: Option<Text<'a>>,
+    examples: Option<&[Raw<'a>]>,
+) -> Option<Text<'a>> {
     let Some(examples) = examples.filter(|examples| !examples.is_empty()) else {
         return description;
     };

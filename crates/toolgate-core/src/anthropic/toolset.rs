@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::message::slice;
+use super::content::slice;
 use super::vendor::Input;
 use super::wire;
 use crate::canon::{Function, SchemaForm, ToolName};

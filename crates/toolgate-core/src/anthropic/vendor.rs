@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use super::tools::described;
 use super::wire;
 use crate::canon::{Function, SchemaForm, ToolName};
 use crate::json::{Path, Raw, Text};
@@ -28,7 +29,7 @@ pub(super) fn function<'a>(
     let name = tool.name.filter(|name| !name.is_empty()).map(Text::into_cow);
     Function {
         name: ToolName::plain(name.unwrap_or(Cow::Borrowed(shape.name))),
-        description: Some(Text::new(&shape.description)),
+        description: described(Some(Text::new(&shape.description)), tool.input_examples.as_deref()),
         parameters: Raw::parse(shape.parameters),
         form: SchemaForm::JsonSchema,
         response: None,
