@@ -42,6 +42,26 @@ pub struct Envelope<'a> {
     pub issuer: Issuer,
 }
 
+impl Envelope<'_> {
+    /// A copy that owns everything.
+    pub fn into_owned(self) -> Envelope<'static> {
+        let on = match self.on {
+            Sealed::Call { token, signature } => Sealed::Call {
+                token: Cow::Owned(token.into_owned()),
+                signature: signature.into_owned(),
+            },
+            Sealed::Text { len, signature } => {
+                Sealed::Text { len, signature: signature.into_owned() }
+            }
+            Sealed::Thought { len, signature } => {
+                Sealed::Thought { len, signature: signature.into_owned() }
+            }
+            Sealed::Part(raw) => Sealed::Part(raw.into_owned()),
+        };
+        Envelope { on, issuer: self.issuer }
+    }
+}
+
 /// What an envelope belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sealed<'a> {

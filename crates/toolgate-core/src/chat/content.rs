@@ -115,8 +115,8 @@ fn file<'a>(
     losses: &mut Losses,
 ) -> Result<Option<Piece<'a>>, BadRequest> {
     let Some(file) = file else { return Err(at.bad("a file is needed")) };
-    let name = file.filename.map(Text::into_decoded);
-    let mime = file.format.map(Text::into_decoded);
+    let name = file.filename.map(Text::into_cow);
+    let mime = file.format.map(Text::into_cow);
     let (mime, source) = match (file.file_data, file.file_id) {
         (Some(data), _) if is_data_url(&data) => {
             let (own, data) = data_url(&data)

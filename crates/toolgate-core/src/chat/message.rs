@@ -99,8 +99,8 @@ fn decode_result<'a>(
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<ToolResult<'a>, BadRequest> {
-    let call_id = message.tool_call_id.filter(|id| !id.is_empty()).map(Text::into_decoded);
-    let name = message.name.filter(|name| !name.is_empty()).map(Text::into_decoded);
+    let call_id = message.tool_call_id.filter(|id| !id.is_empty()).map(Text::into_cow);
+    let name = message.name.filter(|name| !name.is_empty()).map(Text::into_cow);
     if call_id.is_none() && name.is_none() {
         return Err(at.field("tool_call_id").bad("a result must say which call it answers"));
     }
@@ -181,7 +181,7 @@ impl Assistant<'_> {
         at: &Path<'_>,
         parts: &mut Vec<Part<'a>>,
     ) -> Result<(), BadRequest> {
-        let id = call.id.take().map(Text::into_decoded).unwrap_or_default();
+        let id = call.id.take().map(Text::into_cow).unwrap_or_default();
         let mut extra = call.extra_content.take();
         let kind = call.kind.as_ref().map(Text::decode);
         let call = match (kind.as_deref(), call.function, call.custom) {
@@ -269,7 +269,7 @@ impl Assistant<'_> {
 
 fn signature_field<'a>(extra: Option<wire::ExtraContent<'a>>) -> Option<Cow<'a, str>> {
     let signature = extra?.google?.thought_signature?;
-    (!signature.is_empty()).then(|| signature.into_decoded())
+    (!signature.is_empty()).then(|| signature.into_cow())
 }
 
 fn sign_last_text<'a>(words: &mut Vec<Part<'a>>, signed: Signature<'a>) {

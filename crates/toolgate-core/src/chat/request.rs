@@ -31,7 +31,7 @@ pub fn decode_request<'a>(
         return Err(Path::Root.field("messages").bad("messages are needed"));
     };
     let mut request = Request {
-        model: model.into_decoded(),
+        model: model.into_cow(),
         stream: wire.stream.unwrap_or(false),
         ..Request::default()
     };

@@ -146,7 +146,7 @@ pub(super) fn tool_name<'a>(
     at: &Path<'_>,
 ) -> Result<ToolName<'a>, BadRequest> {
     match name {
-        Some(name) if !name.is_empty() => Ok(ToolName::plain(name.into_decoded())),
+        Some(name) if !name.is_empty() => Ok(ToolName::plain(name.into_cow())),
         Some(_) | None => Err(at.field("name").bad("the name of a tool is needed")),
     }
 }

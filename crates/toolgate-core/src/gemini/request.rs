@@ -142,7 +142,7 @@ fn conversation<'a>(
         };
     }
     match raw.into_text() {
-        Some(text) => Ok(Some(text.into_decoded())),
+        Some(text) => Ok(Some(text.into_cow())),
         None => Err(at.bad("expected a string")),
     }
 }

@@ -182,7 +182,7 @@ fn decode_signature<'a>(
 ) -> Result<Option<Signature<'a>>, BadRequest> {
     let Some(signed) = signed else { return Ok(None) };
     match signed.into_text() {
-        Some(text) => Ok(Signature::new(text.into_decoded(), None)),
+        Some(text) => Ok(Signature::new(text.into_cow(), None)),
         None => Err(at.field("thoughtSignature").bad("expected a string")),
     }
 }
@@ -208,9 +208,9 @@ fn media<'a>(
         (None, None) => return Ok(None),
     };
     Ok(Some(Media {
-        mime: mime.filter(|mime| !mime.is_empty()).map(Text::into_decoded),
+        mime: mime.filter(|mime| !mime.is_empty()).map(Text::into_cow),
         source,
-        name: name.map(Text::into_decoded),
+        name: name.map(Text::into_cow),
         modifiers: Vec::new(),
     }))
 }
@@ -238,9 +238,9 @@ fn decode_call<'a>(
         None => Raw::empty_object(),
     };
     Ok(Some(Call {
-        id: call.id.map(Text::into_decoded).unwrap_or_default(),
+        id: call.id.map(Text::into_cow).unwrap_or_default(),
         upstream_id: None,
-        tool: ToolName::plain(name.into_decoded()),
+        tool: ToolName::plain(name.into_cow()),
         input: CallInput::Json(args),
         signature,
     }))
@@ -270,11 +270,11 @@ fn decode_result<'a>(
     }
     let modifiers = [("scheduling", result.scheduling), ("willContinue", result.will_continue)];
     Ok(ToolResult {
-        call_id: result.id.filter(|id| !id.is_empty()).map(Text::into_decoded),
+        call_id: result.id.filter(|id| !id.is_empty()).map(Text::into_cow),
         tool: result
             .name
             .filter(|name| !name.is_empty())
-            .map(|name| ToolName::plain(name.into_decoded())),
+            .map(|name| ToolName::plain(name.into_cow())),
         is_error: false,
         content,
         modifiers: modifiers

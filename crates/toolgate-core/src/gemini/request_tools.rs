@@ -76,7 +76,7 @@ fn decode_declaration<'a>(
     let Some(name) = declaration.name.filter(|name| !name.is_empty()) else {
         return Err(at.field("name").bad("a function needs a name"));
     };
-    let name = name.into_decoded();
+    let name = name.into_cow();
     let mut lose = |field: &str, code: LossCode, detail: &str| {
         let mut loss = at.field(field).loss(code, detail);
         loss.tool = Some(name.clone().into_owned());
@@ -158,7 +158,7 @@ fn decode_choice<'a>(
         },
     };
     let mut names: Vec<ToolName<'a>> =
-        names.into_iter().map(|name| ToolName::plain(name.into_decoded())).collect();
+        names.into_iter().map(|name| ToolName::plain(name.into_cow())).collect();
     let mode = decode_mode(config.mode, &at.field("mode"))?;
     Ok(match (mode, names.len()) {
         (Mode::None, _) => ToolChoice::None,

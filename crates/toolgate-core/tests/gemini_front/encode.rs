@@ -175,7 +175,8 @@ fn c7_signatures_stay_with_their_part() {
 #[test]
 fn what_is_sent_can_be_sent_back() {
     let part = r#"{"toolCall":{"id":"s1"},"thoughtSignature":"SS=="}"#;
-    let server = ServerActivity { kind: "toolCall".into(), body: raw("{}"), part: raw(part) };
+    let kind = "toolCall".into();
+    let server = ServerActivity { kind, body: raw("{}"), part: raw(part), issuer: None };
     let picture = Media {
         mime: Some("image/png".into()),
         source: MediaSource::Inline(Text::new("iV")),

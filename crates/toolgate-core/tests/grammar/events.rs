@@ -60,6 +60,7 @@ fn piece(
             kind: "executableCode".into(),
             body: raw(r#"{"code":"1"}"#),
             part: raw("{\n\"executableCode\": {\"code\":\"1\"}}"),
+            issuer: None,
         }),
         _ => Event::Grounding(raw(r#"{"groundingChunks":[{"web":{"uri":"https://a.test"}}]}"#)),
     }

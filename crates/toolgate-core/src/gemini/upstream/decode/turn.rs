@@ -196,6 +196,7 @@ impl Turn {
                 kind: camel_case(name),
                 body,
                 part: raw.borrowed(),
+                issuer: Some(self.exchange.target.issuer()),
             }));
             return Ok(());
         }
