@@ -385,6 +385,7 @@ fn c8_what_gemini_did_itself_is_carried_whole() {
             kind: kind.into(),
             body: Raw::parse(body).unwrap(),
             part: raw(part),
+            issuer: Some(issuer()),
         })
     };
     let search = r#"{"toolCall":{"id":"s1","toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["x"]}},"thoughtSignature":"s"}"#;

@@ -26,8 +26,7 @@ impl Composer {
         if self.issuer.is_none() {
             self.issuer.clone_from(&activity.issuer);
         }
-        let is_signed =
-            activity.part.fields().is_some_and(|part| part.get("thoughtSignature").is_some());
+        let is_signed = activity.is_signed();
         let body = parse::<wire::Execution<'_>>(&activity.body).unwrap_or_default();
         match &*activity.kind {
             "executableCode" => {

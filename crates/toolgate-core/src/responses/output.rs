@@ -186,7 +186,7 @@ impl Output {
 
     /// Something that Gemini did itself.
     pub(super) fn server(&mut self, activity: &ServerActivity<'_>, out: &mut Vec<u8>) {
-        let sealed = self.seal(Sealed::Part(activity.part.borrowed()), None);
+        let sealed = self.seal(Sealed::Part(activity.part.borrowed()), activity.issuer.as_ref());
         match &*activity.kind {
             "executableCode" => {
                 self.close(Status::Completed, out);

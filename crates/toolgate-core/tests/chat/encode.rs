@@ -313,6 +313,7 @@ fn c8_server_side_parts_come_back_whole() {
         kind: "toolCall".into(),
         body: raw(r#"{"id":"s1"}"#),
         part: raw(part),
+        issuer: None,
     });
     let seen = plain(&[
         activity,
@@ -406,7 +407,8 @@ fn law8_debug_keeps_signatures_secret() {
     let mut out = Vec::new();
     encoder.event(&signs(false, 0, "SECRET=="), &mut out);
     let part = raw(r#"{"toolCall":{},"thoughtSignature":"SECRET=="}"#);
-    let activity = ServerActivity { kind: "toolCall".into(), body: raw("{}"), part };
+    let kind = "toolCall".into();
+    let activity = ServerActivity { kind, body: raw("{}"), part, issuer: None };
     encoder.event(&Event::Server(activity), &mut out);
     assert!(!format!("{encoder:?}").contains("SECRET"));
 }

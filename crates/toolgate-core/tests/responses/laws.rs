@@ -92,7 +92,8 @@ fn events<'a>(steps: &'a [Step], ids: &'a [String], end: Option<FinishReason>) -
             }
             Step::Server(kind, part) => {
                 let body = raw(part).fields().unwrap().get(kind).unwrap().clone().into_owned();
-                let activity = ServerActivity { kind: (*kind).into(), body, part: raw(part) };
+                let (kind, part) = ((*kind).into(), raw(part));
+                let activity = ServerActivity { kind, body, part, issuer: None };
                 (Event::Server(activity), (false, 0))
             }
             Step::Grounding => (Event::Grounding(raw(metadata)), (false, 0)),
