@@ -184,13 +184,14 @@ impl<'r> Builder<'r, '_> {
             Part::Media(media) => {
                 let carried = media.modifiers.iter().find(|(name, _)| name == "thoughtSignature");
                 let signed = carried
+                    .filter(|_| models)
                     .and_then(|(_, raw)| raw.as_text())
                     .is_some_and(|text| self.ledger.judge_text(&text.decode(), None, at));
                 Some(Piece::Media { media, signed })
             }
-            Part::Gemini(raw) => self.raw(raw, None, at),
+            Part::Gemini(raw) => self.raw(raw, None, models, at),
             Part::Sealed(envelope) => match &envelope.on {
-                Sealed::Part(raw) => self.raw(raw, Some(&envelope.issuer), at),
+                Sealed::Part(raw) => self.raw(raw, Some(&envelope.issuer), models, at),
                 // Placed before, or belonging to nothing.
                 Sealed::Call { .. } | Sealed::Text { .. } | Sealed::Thought { .. } => None,
             },
@@ -202,9 +203,10 @@ impl<'r> Builder<'r, '_> {
         &mut self,
         raw: &'r Raw<'r>,
         issuer: Option<&Issuer>,
+        models: bool,
         at: (usize, usize),
     ) -> Option<Piece<'r>> {
-        match raw_part(raw, issuer, at, &self.rules, self.ledger) {
+        match raw_part(raw, issuer, models, at, &self.rules, self.ledger) {
             Ok(part) => {
                 self.server_parts |= part.is_servers;
                 Some(Piece::Raw(part))
