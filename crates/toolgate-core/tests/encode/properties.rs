@@ -124,6 +124,8 @@ fn part() -> impl Strategy<Value = Part<'static>> {
             r#"{"tool_call":{"id":"1"}}"#,
             r#"{"thought_signature":"YWJj"}"#,
             r#"{"text":null}"#,
+            r#"{"text":"","mediaResolution":{"level":"MEDIA_RESOLUTION_LOW"}}"#,
+            r#"{"text":"a","partMetadata":{}}"#,
             "[]",
         ][..],
     );

@@ -369,8 +369,8 @@ fn one_call_at_a_time_is_left_to_the_decoder() {
 fn r100_a_gemini_clients_own_config_is_kept() {
     let mut request = with(vec![tool("a")], ToolChoice::Auto);
     request.gemini = vec![
-        ("retrievalConfig", raw(r#"{"languageCode":"de"}"#)),
-        ("streamFunctionCallArguments", raw("true")),
+        ("toolConfig.retrievalConfig", raw(r#"{"languageCode":"de"}"#)),
+        ("toolConfig.streamFunctionCallArguments", raw("true")),
         ("labels", raw(r#"{"team":"x"}"#)),
         ("store", raw("true")),
         ("cachedContent", raw("null")),

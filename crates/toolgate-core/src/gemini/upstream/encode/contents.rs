@@ -81,8 +81,10 @@ fn write_content(
 
 fn write_signature(out: &mut Vec<u8>, signature: Option<Sent<'_>>) {
     if let Some(signature) = signature {
-        write::key(out, "thoughtSignature");
-        write::string(out, signature.text());
+        // Base64, so that there is nothing to escape.
+        out.extend_from_slice(b",\"thoughtSignature\":\"");
+        out.extend_from_slice(signature.text().as_bytes());
+        out.push(b'"');
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Learned;
 use crate::gemini::upstream::Exchange;
+use crate::gemini::upstream::history::camel;
 
 impl Learned {
     /// Takes what Google said about a request that it refused (HTTP 400). `true`: there is
@@ -55,7 +56,7 @@ impl Learned {
         if has("generationconfig")
             && let Some(name) = between(message, "Unknown name \"", "\"")
         {
-            let name = crate::gemini::upstream::history::camel(name.into());
+            let name = camel(name.into());
             self.generation.insert(name.into_owned());
         }
         self.learn_tools(message, exchange);

@@ -12,6 +12,7 @@
 //! request gives the same bytes.
 
 mod contents;
+mod declare;
 mod learn;
 pub(super) mod media;
 mod options;

@@ -14,7 +14,8 @@
 use std::borrow::Cow;
 
 use super::EncodeOptions;
-use super::toolbox::{Calling, Declared, Mode, Parameters, Toolbox, emit, inside, note};
+use super::declare::{Declared, Parameters, emit};
+use super::toolbox::{Calling, Mode, Toolbox, inside, note};
 use crate::canon::{BadRequest, Loss, LossCode, Losses, OutputFormat, Request, SchemaForm};
 use crate::gemini::upstream::Backend;
 use crate::gemini::upstream::history::Rules;

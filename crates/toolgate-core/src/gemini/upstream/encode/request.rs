@@ -3,7 +3,7 @@
 use super::contents::write_contents;
 use super::settings::write_generation_config;
 use super::toolbox::Toolbox;
-use super::tools::{write_tool_config, write_tools};
+use super::tools::{OF_TOOL_CONFIG, write_tool_config, write_tools};
 use super::{EncodeOptions, Encoded};
 use crate::canon::{
     BadRequest, CallInput, Loss, LossCode, Losses, MediaSource, Part, Request, ResultPart, Tool,
@@ -153,9 +153,6 @@ fn write_system(out: &mut Vec<u8>, request: &Request<'_>, toolbox: &Toolbox<'_>)
 /// Written above, from the request itself.
 const WRITTEN: [&str; 6] =
     ["contents", "generationConfig", "model", "systemInstruction", "toolConfig", "tools"];
-/// Members of `toolConfig`, written with it.
-const OF_TOOL_CONFIG: [&str; 3] =
-    ["includeServerSideToolInvocations", "retrievalConfig", "streamFunctionCallArguments"];
 const DEVELOPER_ONLY: [&str; 2] = ["serviceTier", "store"];
 const VERTEX_ONLY: [&str; 3] = ["labels", "modelArmorConfig", "outputConfig"];
 
@@ -170,7 +167,7 @@ fn write_own_fields(
         let doubled = request.gemini[..at].iter().any(|(earlier, _)| earlier == name);
         if value.kind() == Kind::Null
             || WRITTEN.contains(name)
-            || OF_TOOL_CONFIG.contains(name)
+            || name.starts_with(OF_TOOL_CONFIG)
             || doubled
         {
             continue;

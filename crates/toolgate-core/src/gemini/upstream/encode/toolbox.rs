@@ -2,18 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use super::output::{Output, plan_output};
-use super::{EncodeOptions, SchemaPolicy};
+use super::EncodeOptions;
+use super::declare::{Declared, declare_freeform, declare_function};
+use super::output::{Output, may_need_function, plan_output};
 use crate::canon::{
-    BadRequest, Function, Loss, LossCode, Losses, Request, SchemaForm, ServerTool, Tool,
-    ToolChoice, ToolName,
+    BadRequest, Loss, LossCode, Losses, Request, ServerTool, Tool, ToolChoice, ToolName,
 };
-use crate::gemini::upstream::history::Rules;
+use crate::gemini::upstream::history::{Rules, camel};
 use crate::gemini::upstream::{Backend, Mixing, ToolEntry, ToolInput};
-use crate::json::{Kind, Raw, Text};
-use crate::schema::{Compiled, Emit};
 
 /// More declarations are refused.
 const MAX_FUNCTIONS: usize = 512;
@@ -21,25 +18,6 @@ const MAX_FUNCTIONS: usize = 512;
 const DEVELOPER_ONLY: [&str; 2] = ["fileSearch", "mcpServers"];
 const VERTEX_ONLY: [&str; 4] =
     ["enterpriseWebSearch", "exaAiSearch", "parallelAiSearch", "retrieval"];
-
-/// A function as it is declared.
-#[derive(Debug)]
-pub(super) struct Declared<'r> {
-    pub(super) alias: String,
-    pub(super) description: Option<&'r Text<'r>>,
-    /// What else the description says.
-    pub(super) notes: Vec<Cow<'r, str>>,
-    pub(super) schema: Parameters,
-    /// The schema of the result, under its name.
-    pub(super) response: Option<(&'static str, &'r Raw<'r>)>,
-}
-
-/// A function's parameters, under their name.
-#[derive(Debug)]
-pub(super) enum Parameters {
-    Compiled(Arc<Compiled>),
-    Written(&'static str, Cow<'static, str>),
-}
 
 /// What Gemini is told to do with the functions.
 #[derive(Debug, PartialEq, Eq)]
@@ -120,11 +98,8 @@ impl<'r> Toolbox<'r> {
                 kept[at] = !is_deferred(tool);
             }
         }
-        let room = if super::output::may_need_function(request, rules) {
-            MAX_FUNCTIONS - 1
-        } else {
-            MAX_FUNCTIONS
-        };
+        let room =
+            if may_need_function(request, rules) { MAX_FUNCTIONS - 1 } else { MAX_FUNCTIONS };
         for (at, tool) in request.tools.iter().enumerate().filter(|(at, _)| kept[*at]) {
             let Some(name) = function_name(tool) else { continue };
             if self.functions.len() == room {
@@ -167,9 +142,7 @@ impl<'r> Toolbox<'r> {
                 ServerTool::WebSearch { .. } => ("googleSearch".into(), "{}".into()),
                 ServerTool::UrlContext { .. } => ("urlContext".into(), "{}".into()),
                 ServerTool::CodeExecution { .. } => ("codeExecution".into(), "{}".into()),
-                ServerTool::Gemini { kind, body } => {
-                    (crate::gemini::upstream::history::camel(Cow::Borrowed(kind)), body.compact())
-                }
+                ServerTool::Gemini { kind, body } => (camel(Cow::Borrowed(kind)), body.compact()),
             };
             let unknown = match rules.target.backend {
                 Backend::Developer => VERTEX_ONLY.contains(&&*kind),
@@ -274,92 +247,6 @@ impl<'r> Toolbox<'r> {
     }
 }
 
-fn declare_function<'r>(
-    function: &'r Function<'r>,
-    alias: String,
-    place: String,
-    rules: &Rules<'_>,
-    options: &EncodeOptions<'_>,
-    losses: &mut Losses,
-) -> Result<Option<(Declared<'r>, ToolInput)>, BadRequest> {
-    let emit = emit(function.form, rules, options);
-    let compiled = options.cache.compile(function.parameters.as_ref(), function.form, emit);
-    let name = function.name.to_string();
-    if let Some(reason) = &compiled.refused {
-        if options.strict {
-            let reason = format!("the schema of the tool `{name}` cannot be used: {reason}");
-            return Err(BadRequest { at: place, reason });
-        }
-        losses.push(dropped(place, &function.name, reason));
-        return Ok(None);
-    }
-    losses.extend(compiled.losses.iter().map(|loss| Loss {
-        at: inside(&place, &loss.at),
-        tool: Some(name.clone()),
-        ..loss.clone()
-    }));
-    let response = function.response.as_ref().filter(|raw| raw.kind() != Kind::Null);
-    let input = ToolInput::Json(Arc::clone(&compiled.checker));
-    let declared = Declared {
-        alias,
-        description: function.description.as_ref(),
-        notes: compiled.note.clone().map(Cow::Owned).into_iter().collect(),
-        schema: Parameters::Compiled(compiled),
-        response: response.map(|raw| match function.form {
-            SchemaForm::JsonSchema => ("responseJsonSchema", raw),
-            SchemaForm::Gemini => ("response", raw),
-        }),
-    };
-    Ok(Some((declared, input)))
-}
-
-/// A tool that takes text is a function of one string.
-fn declare_freeform<'r>(
-    alias: String,
-    description: Option<&'r Text<'r>>,
-    grammar: Option<&'r Text<'r>>,
-    rules: &Rules<'_>,
-    options: &EncodeOptions<'_>,
-) -> Declared<'r> {
-    let mut notes = vec![Cow::Borrowed(
-        "Give the whole input as one string, `input`, exactly as the tool shall get it: no JSON \
-         and no quotes around it.",
-    )];
-    if let Some(grammar) = grammar {
-        notes.push(Cow::Borrowed("The input must follow this grammar:"));
-        notes.push(grammar.decode());
-    }
-    let schema = match emit(SchemaForm::JsonSchema, rules, options) {
-        Emit::JsonSchema | Emit::JsonSchemaRaw => Parameters::Written(
-            "parametersJsonSchema",
-            r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}"#
-                .into(),
-        ),
-        Emit::ParametersDeveloper | Emit::ParametersVertex => Parameters::Written(
-            "parameters",
-            r#"{"type":"OBJECT","properties":{"input":{"type":"STRING"}},"required":["input"]}"#
-                .into(),
-        ),
-    };
-    Declared { alias, description, notes, schema, response: None }
-}
-
-/// In which form this target gets a schema that is written in `form`.
-pub(super) fn emit(form: SchemaForm, rules: &Rules<'_>, options: &EncodeOptions<'_>) -> Emit {
-    let parameters = match rules.target.backend {
-        Backend::Developer => Emit::ParametersDeveloper,
-        Backend::Vertex => Emit::ParametersVertex,
-    };
-    let understood = rules.profile.json_schema && !options.learned.no_json_schema;
-    match options.schema {
-        SchemaPolicy::Parameters => parameters,
-        SchemaPolicy::JsonSchema => Emit::JsonSchema,
-        SchemaPolicy::Raw => Emit::JsonSchemaRaw,
-        SchemaPolicy::Auto if understood && form == SchemaForm::JsonSchema => Emit::JsonSchema,
-        SchemaPolicy::Auto => parameters,
-    }
-}
-
 fn function_name<'r>(tool: &'r Tool<'r>) -> Option<&'r ToolName<'r>> {
     match tool {
         Tool::Function(function) => Some(&function.name),
@@ -415,7 +302,7 @@ pub(super) fn inside(place: &str, at: &str) -> String {
     }
 }
 
-fn dropped(at: String, name: &ToolName<'_>, detail: &str) -> Loss {
+pub(super) fn dropped(at: String, name: &ToolName<'_>, detail: &str) -> Loss {
     let (code, detail) = (LossCode::ToolDropped, detail.to_owned());
     Loss { at, code, detail, tool: Some(name.to_string()) }
 }

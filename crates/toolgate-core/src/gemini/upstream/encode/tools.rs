@@ -1,11 +1,15 @@
 //! `tools` and `toolConfig`.
 
-use super::toolbox::{Declared, Mode, Parameters, Toolbox};
+use super::declare::{Declared, Parameters};
+use super::toolbox::{Mode, Toolbox, note};
 use crate::canon::{LossCode, Losses, Request};
 use crate::gemini::upstream::Mixing;
 use crate::gemini::upstream::history::Rules;
 use crate::json::{Kind, Raw, write};
 use crate::schema::Placement;
+
+/// Where the members of `toolConfig` stand among Gemini's own fields.
+pub(super) const OF_TOOL_CONFIG: &str = "toolConfig.";
 
 /// Writes `"tools":[…]`: all functions in one object, each of Gemini's own tools in one of its own.
 pub(super) fn write_tools(out: &mut Vec<u8>, toolbox: &Toolbox<'_>) {
@@ -133,7 +137,7 @@ pub(super) fn write_tool_config(
         out.extend_from_slice(b"true");
     } else if asked {
         let detail = "this target does not know `includeServerSideToolInvocations`";
-        losses.push(super::toolbox::note("toolConfig", LossCode::Ignored, detail));
+        losses.push(note("toolConfig", LossCode::Ignored, detail));
     }
     if out.len() == empty {
         out.truncate(start);
@@ -142,8 +146,9 @@ pub(super) fn write_tool_config(
     }
 }
 
-/// A Gemini client's own member of `toolConfig`.
+/// A Gemini client's own member of `toolConfig`, which is kept under its path.
 fn own_field<'r>(request: &'r Request<'_>, name: &str) -> Option<&'r Raw<'r>> {
-    let (_, raw) = request.gemini.iter().rev().find(|(own, _)| *own == name)?;
+    let is_it = |own: &str| own.strip_prefix(OF_TOOL_CONFIG).is_some_and(|own| own == name);
+    let (_, raw) = request.gemini.iter().rev().find(|(own, _)| is_it(own))?;
     (raw.kind() != Kind::Null).then_some(raw)
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::raw::{RawPart, raw_part};
 use super::scan::{CallSite, Fates, is_models};
+use super::steps::{put_placeholders, reattach};
 use crate::canon::{
     BadRequest, Issuer, Loss, LossCode, Losses, Media, Part, Request, ResultPart, ToolResult, Turn,
 };
@@ -183,13 +184,14 @@ impl<'r> Builder<'r, '_> {
             Part::Media(media) => {
                 let carried = media.modifiers.iter().find(|(name, _)| name == "thoughtSignature");
                 let signed = carried
+                    .filter(|_| models)
                     .and_then(|(_, raw)| raw.as_text())
                     .is_some_and(|text| self.ledger.judge_text(&text.decode(), None, at));
                 Some(Piece::Media { media, signed })
             }
-            Part::Gemini(raw) => self.raw(raw, None, at),
+            Part::Gemini(raw) => self.raw(raw, None, models, at),
             Part::Sealed(envelope) => match &envelope.on {
-                Sealed::Part(raw) => self.raw(raw, Some(&envelope.issuer), at),
+                Sealed::Part(raw) => self.raw(raw, Some(&envelope.issuer), models, at),
                 // Placed before, or belonging to nothing.
                 Sealed::Call { .. } | Sealed::Text { .. } | Sealed::Thought { .. } => None,
             },
@@ -201,9 +203,10 @@ impl<'r> Builder<'r, '_> {
         &mut self,
         raw: &'r Raw<'r>,
         issuer: Option<&Issuer>,
+        models: bool,
         at: (usize, usize),
     ) -> Option<Piece<'r>> {
-        match raw_part(raw, issuer, at, &self.rules, self.ledger) {
+        match raw_part(raw, issuer, models, at, &self.rules, self.ledger) {
             Ok(part) => {
                 self.server_parts |= part.is_servers;
                 Some(Piece::Raw(part))
@@ -315,8 +318,8 @@ impl<'r> Builder<'r, '_> {
             });
         }
         if self.rules.profile.signatures_required {
-            self.reattach();
-            self.put_placeholders();
+            reattach(&mut self.contents);
+            put_placeholders(&mut self.contents, self.calls, self.ledger, self.losses);
         }
         if let Some(&at) = self.thoughts_left.first() {
             let count = self.thoughts_left.len();
@@ -346,68 +349,6 @@ impl<'r> Builder<'r, '_> {
         }
     }
 
-    /// A signature that came behind the calls, in an empty part, is the first call's.
-    fn reattach(&mut self) {
-        for content in &mut self.contents {
-            let mut first = None;
-            let mut carrier = None;
-            for (at, piece) in content.pieces.iter().enumerate() {
-                match piece {
-                    Piece::Call { signature: Some(_), .. } => {
-                        first = None;
-                        break;
-                    }
-                    Piece::Call { .. } if first.is_none() => first = Some(at),
-                    Piece::Text { text, signature: Some(sent) } if text.is_empty() => {
-                        carrier = carrier.or(Some((at, *sent)));
-                    }
-                    Piece::Call { .. }
-                    | Piece::Text { .. }
-                    | Piece::Thought { .. }
-                    | Piece::Words(_)
-                    | Piece::Media { .. }
-                    | Piece::Response { .. }
-                    | Piece::Raw(_) => {}
-                }
-            }
-            if let (Some(first), Some((carrier, sent))) = (first, carrier) {
-                if let Some(Piece::Call { signature, .. }) = content.pieces.get_mut(first) {
-                    *signature = Some(sent);
-                }
-                content.pieces.remove(carrier);
-            }
-        }
-    }
-
-    /// The first call of every step since the user last said something must be signed.
-    fn put_placeholders(&mut self) {
-        let current = self
-            .contents
-            .iter()
-            .rposition(|content| content.speaker == Speaker::User && !content.responses)
-            .unwrap_or(0);
-        for content in &mut self.contents[current..] {
-            let first = content.pieces.iter_mut().find_map(|piece| match piece {
-                Piece::Call { site, signature } => Some((*site, signature)),
-                Piece::Text { .. }
-                | Piece::Thought { .. }
-                | Piece::Words(_)
-                | Piece::Media { .. }
-                | Piece::Response { .. }
-                | Piece::Raw(_) => None,
-            });
-            let Some((site, signature @ None)) = first else { continue };
-            *signature = Some(Sent::Placeholder);
-            self.ledger.count.placeholder += 1;
-            if let Some(call) = self.calls.get(site) {
-                let detail = "the call's signature is lost; Google's placeholder was sent instead";
-                let tool = Some(call.call.tool.to_string());
-                let loss = loss(call.at, LossCode::PlaceholderSignature, detail);
-                self.losses.push(Loss { tool, ..loss });
-            }
-        }
-    }
-
     fn lose(&mut self, at: (usize, usize), code: LossCode, detail: &str) {
         self.losses.push(loss(at, code, detail));
     }
@@ -420,7 +361,7 @@ impl Rules<'_> {
     }
 }
 
-fn loss((turn, part): (usize, usize), code: LossCode, detail: &str) -> Loss {
+pub(super) fn loss((turn, part): (usize, usize), code: LossCode, detail: &str) -> Loss {
     let at = format!("turns[{turn}].parts[{part}]");
     Loss { at, code, detail: detail.to_owned(), tool: None }
 }

@@ -17,6 +17,7 @@ mod answers;
 mod contents;
 mod raw;
 mod scan;
+mod steps;
 
 pub(super) use contents::{Content, Conversation, Piece, Rules, Speaker};
 pub(super) use raw::{RawPart, camel};

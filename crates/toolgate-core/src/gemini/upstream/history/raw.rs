@@ -34,6 +34,7 @@ const MODIFIERS: [&str; 8] = [
 pub(super) fn raw_part<'r>(
     raw: &'r Raw<'r>,
     issuer: Option<&Issuer>,
+    models: bool,
     at: (usize, usize),
     rules: &Rules<'_>,
     ledger: &mut Ledger<'r>,
@@ -45,7 +46,8 @@ pub(super) fn raw_part<'r>(
     for (name, value) in fields.0 {
         let name = camel(name);
         let is_servers = matches!(&*name, "toolCall" | "toolResponse");
-        if value.kind() == Kind::Null {
+        let silent = name == "text" && value.get() == "\"\"";
+        if value.kind() == Kind::Null || silent {
             continue;
         }
         if is_servers && !rules.profile.server_parts {
@@ -58,8 +60,10 @@ pub(super) fn raw_part<'r>(
             continue;
         }
         if name == "thoughtSignature" {
-            let sent =
-                value.as_text().is_some_and(|text| ledger.judge_text(&text.decode(), issuer, at));
+            let sent = models
+                && value
+                    .as_text()
+                    .is_some_and(|text| ledger.judge_text(&text.decode(), issuer, at));
             if !sent {
                 continue;
             }

@@ -9,8 +9,10 @@ use crate::gemini::upstream::Target;
 
 /// What Google documents for calls whose signature nobody has. Sent as it stands here.
 const PLACEHOLDER: &str = "skip_thought_signature_validator";
-/// The other documented placeholder, and both as clients that encode them once more send them.
-const OTHER_PLACEHOLDERS: [&str; 3] = [
+/// It, the other documented one, and both as clients that encode them once more send them; all
+/// in the spelling of [`bytes`].
+const PLACEHOLDERS: [&str; 4] = [
+    "skip/thought/signature/validator",
     "context/engineering/is/the/way/to/go",
     "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I",
     "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
@@ -78,8 +80,8 @@ impl<'r> Ledger<'r> {
                         | Part::Sealed(_)
                         | Part::Gemini(_) => None,
                     };
-                    if let Some(signature) = signature {
-                        owners.entry(bytes(signature.expose())).or_insert((at, place));
+                    if let Some(bytes) = signature.and_then(|it| bytes(it.expose())) {
+                        owners.entry(bytes).or_insert((at, place));
                     }
                 }
             }
@@ -106,8 +108,11 @@ impl<'r> Ledger<'r> {
         issuer: Option<&Issuer>,
         place: Place,
     ) -> bool {
-        let bytes = bytes(text);
-        if bytes == self::bytes(PLACEHOLDER) || OTHER_PLACEHOLDERS.contains(&&*bytes) {
+        let Some(bytes) = bytes(text) else {
+            self.foreign(place, "a damaged signature was left out");
+            return false;
+        };
+        if PLACEHOLDERS.contains(&&*bytes) {
             // It says that there is none. Where one is needed we say so ourselves.
             return false;
         }
@@ -116,16 +121,17 @@ impl<'r> Ledger<'r> {
             self.foreign(place, detail);
             return false;
         }
-        if !is_base64(text) {
-            self.foreign(place, "a damaged signature was left out");
-            return false;
+        match self.owners.get(&*bytes) {
+            Some(owner) if *owner != place => {
+                let detail = "the same signature stands twice in the conversation; it is sent once";
+                self.report(place, LossCode::Ignored, detail);
+                return false;
+            }
+            Some(_) => {}
+            None => {
+                self.owners.insert(Cow::Owned(bytes.into_owned()), place);
+            }
         }
-        if self.owners.get(&*bytes).is_some_and(|owner| *owner != place) {
-            let detail = "the same signature stands twice in the conversation; it is sent once";
-            self.report(place, LossCode::Ignored, detail);
-            return false;
-        }
-        self.owners.entry(Cow::Owned(bytes.into_owned())).or_insert(place);
         self.count.real += 1;
         true
     }
@@ -146,23 +152,24 @@ impl<'r> Ledger<'r> {
     }
 }
 
-/// Two spellings of the same bytes are the same: clients re-encode base64.
-fn bytes(text: &str) -> Cow<'_, str> {
-    let text = text.trim_end_matches('=');
-    if text.bytes().any(|byte| matches!(byte, b'-' | b'_')) {
-        Cow::Owned(text.replace('-', "+").replace('_', "/"))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
+/// One spelling for the same bytes: clients encode base64 anew. `None` where it is not base64:
 /// Google reads both alphabets, padded or not, but no mixture, and refuses the whole request over
 /// anything else.
-fn is_base64(text: &str) -> bool {
+fn bytes(text: &str) -> Option<Cow<'_, str>> {
     let body = text.trim_end_matches('=');
-    let all = |extra: [u8; 2]| {
-        body.bytes().all(|byte| byte.is_ascii_alphanumeric() || extra.contains(&byte))
-    };
+    let (mut standard, mut url_safe, mut other) = (false, false, false);
+    for byte in body.bytes() {
+        standard |= matches!(byte, b'+' | b'/');
+        url_safe |= matches!(byte, b'-' | b'_');
+        other |=
+            !matches!(byte, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'+' | b'/' | b'-' | b'_');
+    }
     let whole = body.len() == text.len() || text.len().is_multiple_of(4);
-    !body.is_empty() && body.len() % 4 != 1 && whole && (all(*b"+/") || all(*b"-_"))
+    if body.is_empty() || body.len() % 4 == 1 || !whole || other || (standard && url_safe) {
+        return None;
+    }
+    Some(match url_safe {
+        true => Cow::Owned(body.replace('-', "+").replace('_', "/")),
+        false => Cow::Borrowed(body),
+    })
 }
