@@ -21,6 +21,8 @@ pub(crate) struct Scene<'a> {
     /// Where ids come from: different for every request.
     pub(crate) ids: Ids,
     pub(crate) stream: bool,
+    /// What every streamed response begins with.
+    pub(crate) frame: &'static [u8],
 }
 
 /// Makes the ids of one answer.
@@ -84,6 +86,9 @@ pub(crate) fn encode(turn: &Turn, scene: &mut Scene<'_>) -> Vec<Vec<u8>> {
     for (at, chunk) in chunks.iter().enumerate() {
         account(chunk, &mut usage, thinks, manner.model.signs_calls());
         let mut json = Vec::with_capacity(512);
+        if scene.stream {
+            json.extend_from_slice(scene.frame);
+        }
         json.extend_from_slice(b"{\"candidates\":[");
         let count = scene.request.settings.candidates.unwrap_or(1).clamp(1, 8);
         for index in 0..count {
@@ -277,7 +282,8 @@ fn tail(out: &mut Vec<u8>, scene: &Scene<'_>, usage: &Usage, response_id: &str, 
 }
 
 fn blocked(reason: &str, scene: &Scene<'_>, response_id: &str, prompt: Prompt) -> Vec<u8> {
-    let mut out = b"{\"promptFeedback\":{\"blockReason\":".to_vec();
+    let mut out = if scene.stream { scene.frame.to_vec() } else { Vec::new() };
+    out.extend_from_slice(b"{\"promptFeedback\":{\"blockReason\":");
     write::string(&mut out, reason);
     out.push(b'}');
     tail(&mut out, scene, &Usage { prompt, ..Usage::default() }, response_id, true);

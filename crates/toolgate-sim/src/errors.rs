@@ -55,6 +55,11 @@ pub(crate) fn no_model(model: &str, version: &str) -> GoogleError {
     error(404, &format!("Model is not found: models/{model} for api version {version}"))
 }
 
+/// A cache that is not there, or somebody else's.
+pub(crate) fn no_cache() -> GoogleError {
+    error(403, "CachedContent not found (or permission denied)")
+}
+
 /// A URL that is none of Google's.
 pub(crate) fn no_such_url() -> GoogleError {
     error(404, "Requested entity was not found.")

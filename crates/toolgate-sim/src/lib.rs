@@ -26,6 +26,8 @@ mod demo;
 mod encode;
 mod errors;
 mod fault;
+mod frame;
+mod keys;
 mod partial;
 mod pieces;
 mod plan;

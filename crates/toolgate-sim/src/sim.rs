@@ -7,19 +7,20 @@ use bytes::Bytes;
 use http::{HeaderMap, Method as Verb, Request as HttpRequest, Response, header};
 use serde_json::{Value, json};
 use toolgate_core::gemini::{Backend, Target};
-use toolgate_core::validate::{Accepted, GoogleError, Method, Request, parse_request};
+use toolgate_core::validate::{Accepted, GoogleError, Method, parse_request};
 
 use crate::catalogue;
-use crate::config::{Driver, Keys, SimConfig};
+use crate::config::{Driver, SimConfig};
 use crate::demo;
 use crate::encode::{self, Ids, Scene};
 use crate::errors;
 use crate::fault::{Fault, FaultRule};
-use crate::plan::{JSON, Plan, Reset, SSE, SimBody, Step};
+use crate::frame::{counted, framed, hindered, is_sse, pretty};
+use crate::keys::{without_key, without_secrets};
+use crate::plan::{JSON, Plan, Reset, SSE, SimBody};
 use crate::route::{self, Route};
 use crate::script::{Asked, Script};
 use crate::sign::Signer;
-use crate::tokens;
 use crate::turn::Turn;
 use crate::window::{Counters, Seen, Window};
 
@@ -61,10 +62,6 @@ struct Call<'a> {
 impl Call<'_> {
     fn is_stream(&self) -> bool {
         self.method == Method::Stream
-    }
-
-    fn is_sse(&self) -> bool {
-        route::parameter(self.query, "alt").as_deref() == Some("sse")
     }
 }
 
@@ -187,9 +184,8 @@ impl Sim {
     /// An error, in the form that the method gives it.
     fn refuse(&self, error: &GoogleError, path: &str, query: &str) -> Plan {
         let is_stream = path.contains("streamGenerateContent");
-        let is_sse = route::parameter(query, "alt").as_deref() == Some("sse");
         self.state().counters.refusals += 1;
-        match (is_stream, is_sse) {
+        match (is_stream, is_sse(query)) {
             (true, true) => Plan::whole(error.code, SSE, error.to_body()),
             (true, false) => {
                 let body = json!([error.to_json()]);
@@ -227,9 +223,10 @@ impl Sim {
             signer: &self.0.signer,
             ids: Ids::new(self.0.config.seed, call.number),
             stream: call.is_stream(),
+            frame: if is_sse(call.query) { b"data: " } else { b"" },
         };
         let chunks = encode::encode(&turn, &mut scene);
-        Ok(hindered(framed(chunks, &turn, call), &faults))
+        Ok(hindered(framed(chunks, &turn, call.method, call.query), &faults))
     }
 
     fn faults_of(&self, number: u64) -> Vec<Fault> {
@@ -274,7 +271,7 @@ impl Sim {
 
     /// The stages of Google's checks; the Developer API reads a body before it looks at the key.
     fn checked(&self, call: &Call<'_>) -> Result<(Target, Accepted), GoogleError> {
-        let key = || self.check_key(call.backend, call.query, call.headers);
+        let key = || self.0.config.keys.check(call.backend, call.query, call.headers);
         if call.backend == Backend::Vertex {
             key()?;
         }
@@ -294,6 +291,9 @@ impl Sim {
             return Ok((target, accepted));
         }
         let accepted = parsed.check(&target, &self.0.signer)?;
+        if accepted.request.cached_content.is_some() {
+            return Err(errors::no_cache());
+        }
         let counted = |count: usize| u64::try_from(count).unwrap_or(0);
         let mut state = self.state();
         let counters = &mut state.counters;
@@ -351,46 +351,13 @@ impl Sim {
         }
     }
 
-    fn check_key(
-        &self,
-        backend: Backend,
-        query: &str,
-        headers: &HeaderMap,
-    ) -> Result<(), GoogleError> {
-        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let bearer = header("authorization")
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| token.trim().to_owned());
-        let key =
-            header("x-goog-api-key").map(str::to_owned).or_else(|| route::parameter(query, "key"));
-        let by_token = key.is_none();
-        let Some(given) = key.or(bearer).filter(|given| !given.is_empty()) else {
-            return match (&self.0.config.keys, backend) {
-                (Keys::NotNeeded, _) => Ok(()),
-                (Keys::Any | Keys::These(_), Backend::Developer) => Err(errors::no_key()),
-                (Keys::Any | Keys::These(_), Backend::Vertex) => Err(errors::bad_token(true)),
-            };
-        };
-        let is_good = match &self.0.config.keys {
-            Keys::NotNeeded => true,
-            Keys::Any => given != "invalid",
-            Keys::These(keys) => keys.contains(&given),
-        };
-        match (is_good, by_token) {
-            (true, _) => Ok(()),
-            (false, true) => Err(errors::bad_token(false)),
-            (false, false) => Err(errors::bad_key()),
-        }
-    }
-
     fn list(
         &self,
         backend: Backend,
         query: &str,
         headers: &HeaderMap,
     ) -> Result<Plan, GoogleError> {
-        self.check_key(backend, query, headers)?;
+        self.0.config.keys.check(backend, query, headers)?;
         let (field, models) = match backend {
             Backend::Developer => ("models", catalogue::list()),
             Backend::Vertex => ("publisherModels", catalogue::list_vertex()),
@@ -414,7 +381,7 @@ impl Sim {
         query: &str,
         headers: &HeaderMap,
     ) -> Result<Plan, GoogleError> {
-        self.check_key(Backend::Developer, query, headers)?;
+        self.0.config.keys.check(Backend::Developer, query, headers)?;
         catalogue::get(model).map(|it| pretty(&it)).ok_or_else(|| errors::no_model(model, version))
     }
 
@@ -471,88 +438,4 @@ impl State {
         self.used.clear();
         self.driver = Some(driver);
     }
-}
-
-fn hindered(mut plan: Plan, faults: &[Fault]) -> Plan {
-    for fault in faults {
-        fault.hinder(&mut plan);
-    }
-    plan
-}
-
-/// Puts responses into the frames of their method.
-fn framed(chunks: Vec<Vec<u8>>, turn: &Turn, call: &Call<'_>) -> Plan {
-    let mut plan = Plan::whole(200, JSON, Bytes::new());
-    plan.delay = turn.delay;
-    plan.steps.clear();
-    let is_sse = call.is_sse();
-    if !call.is_stream() {
-        let is_plain = route::parameter(call.query, "prettyPrint").as_deref() == Some("false");
-        let body = chunks.into_iter().next().unwrap_or_default();
-        plan.steps.push(Step::Send(if is_plain { body.into() } else { indented(&body).into() }));
-        return plan;
-    }
-    if is_sse {
-        plan.content_type = SSE;
-    }
-    let last = chunks.len().saturating_sub(1);
-    for (at, chunk) in chunks.into_iter().enumerate() {
-        if at > 0 && !turn.pace.is_zero() {
-            plan.steps.push(Step::Wait(turn.pace));
-        }
-        let (before, after): (&[u8], &[u8]) = match (is_sse, at == 0, at == last) {
-            (true, _, _) => (b"data: ", b"\r\n\r\n"),
-            (false, true, true) => (b"[", b"\n]\n"),
-            (false, true, false) => (b"[", b"\n"),
-            (false, false, true) => (b",\r\n", b"\n]\n"),
-            (false, false, false) => (b",\r\n", b"\n"),
-        };
-        plan.steps.push(Step::Send([before, &chunk, after].concat().into()));
-    }
-    // A stream has no length, even if it is one chunk.
-    plan.steps.push(Step::Flush);
-    plan
-}
-
-fn counted(request: &Request, backend: Backend) -> Plan {
-    let prompt = tokens::of_request(request);
-    let mut details = vec![json!({"modality": "TEXT", "tokenCount": prompt.text})];
-    if prompt.media > 0 {
-        details.push(json!({"modality": "IMAGE", "tokenCount": prompt.media}));
-    }
-    let mut body = json!({"totalTokens": prompt.total(), "promptTokensDetails": details});
-    if backend == Backend::Vertex {
-        body["totalBillableCharacters"] = json!(prompt.text * 4);
-    }
-    pretty(&body)
-}
-
-fn pretty(value: &Value) -> Plan {
-    let mut body = serde_json::to_vec_pretty(value).unwrap_or_default();
-    body.push(b'\n');
-    Plan::whole(200, JSON, body)
-}
-
-/// Google indents its answers unless told not to.
-fn indented(json: &[u8]) -> Vec<u8> {
-    let value: Value = serde_json::from_slice(json).unwrap_or_default();
-    let mut body = serde_json::to_vec_pretty(&value).unwrap_or_default();
-    body.push(b'\n');
-    body
-}
-
-fn without_key(query: &str) -> String {
-    let hides = |pair: &&str| !pair.starts_with("key=") && !pair.starts_with("access_token=");
-    query.split('&').filter(hides).collect::<Vec<_>>().join("&")
-}
-
-fn without_secrets(headers: &HeaderMap) -> Vec<(String, String)> {
-    let secret = ["authorization", "x-goog-api-key", "x-api-key", "cookie"];
-    headers
-        .iter()
-        .filter(|(name, _)| !secret.contains(&name.as_str()))
-        .map(|(name, value)| {
-            (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-        })
-        .collect()
 }

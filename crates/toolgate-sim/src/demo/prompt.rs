@@ -143,9 +143,14 @@ pub(super) fn capitalized(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// How much of what was said last is looked at.
+const MOST: usize = 16_384;
+
 /// Programs put their own words between tags; the user's are outside.
 fn without_tags(text: &str) -> String {
-    let mut out = text.to_owned();
+    let start = text.len().saturating_sub(MOST);
+    let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let mut out = text[start..].to_owned();
     while let Some(start) = out.find('<') {
         let name: String = out[start + 1..]
             .chars()
