@@ -26,8 +26,10 @@ impl Text<'static> {
     pub fn new(plain: &str) -> Self {
         let mut out = Vec::with_capacity(plain.len() + 2);
         super::write::string(&mut out, plain);
-        // `write::string` only copies and escapes valid UTF-8.
-        Self(Cow::Owned(String::from_utf8_lossy(&out).into_owned()))
+        // `write::string` only copies and escapes valid UTF-8, so nothing is ever replaced.
+        let literal = String::from_utf8(out)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Self(Cow::Owned(literal))
     }
 }
 
