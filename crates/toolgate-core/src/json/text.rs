@@ -36,7 +36,11 @@ impl Text<'static> {
 impl<'a> Text<'a> {
     /// Takes a raw value over if it is a string.
     pub fn from_raw(raw: &'a RawValue) -> Option<Self> {
-        let literal = raw.get();
+        Self::from_checked(raw.get())
+    }
+
+    /// Takes over a slice of JSON that was checked, if it is a string.
+    pub(super) fn from_checked(literal: &'a str) -> Option<Self> {
         if !literal.starts_with('"') {
             return None;
         }

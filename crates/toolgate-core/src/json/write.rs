@@ -130,7 +130,7 @@ pub fn integer(out: &mut Vec<u8>, value: impl Into<i128>) {
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// The index after the closing quote of the literal that begins at `start`.
-fn string_end(bytes: &[u8], start: usize) -> usize {
+pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += found;
