@@ -36,10 +36,16 @@ impl<'a> Reader<'a, '_> {
                 out.push(Piece::Text(Text::new(&text)));
                 self.mentioned.insert(name, true);
             }
-            "compaction" => {
-                self.retold(&block.kind, at);
-                out.extend(block.content.and_then(Slice::text).map(Piece::Text));
-            }
+            "compaction" => match block.content.and_then(Slice::text) {
+                Some(summary) => {
+                    self.retold(&block.kind, at);
+                    push_text(out, summary);
+                }
+                None => {
+                    let detail = "a summary that only Anthropic can read was left out";
+                    self.losses.push(at.loss(LossCode::PartDropped, detail));
+                }
+            },
             "container_upload" => {
                 self.retold(&block.kind, at);
                 let id = block.file_id.map(Text::into_cow).unwrap_or_default();
