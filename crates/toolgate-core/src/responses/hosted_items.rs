@@ -14,7 +14,7 @@ impl<'a> Conversation<'a, '_> {
     pub(super) fn read_hosted_call(
         &mut self,
         kind: &str,
-        mut item: Item<'a>,
+        item: &mut Item<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
@@ -54,18 +54,19 @@ impl<'a> Conversation<'a, '_> {
     pub(super) fn read_hosted_output(
         &mut self,
         kind: &str,
-        item: Item<'a>,
+        item: &mut Item<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
-        let id = item.call_id.or(item.id).ok_or_else(|| at.field("call_id").bad("missing"))?.0;
+        let id = item.call_id.take().or_else(|| item.id.take());
+        let id = id.ok_or_else(|| at.field("call_id").bad("missing"))?.0;
         let id = self.local_shells.get(&id).cloned().unwrap_or(id);
         let failed = item.status.as_ref().is_some_and(|status| status.0 == "failed");
         let at_output = at.field("output");
-        let content = match (kind, item.output) {
+        let content = match (kind, item.output.take()) {
             ("computer_call_output", Some(shot)) => screenshot(&shot, &at_output, losses)?,
             ("apply_patch_call_output", None) => {
-                let said = item.status.map_or(Cow::Borrowed("completed"), |status| status.0);
+                let said = item.status.take().map_or(Cow::Borrowed("completed"), |status| status.0);
                 vec![ResultPart::Text(Text::new(&said))]
             }
             (_, output) => decode_output(output.as_ref(), &at_output, losses)?,
@@ -77,7 +78,7 @@ impl<'a> Conversation<'a, '_> {
     /// Declares what a search found, and tells the model its names.
     pub(super) fn read_found_tools(
         &mut self,
-        item: Item<'a>,
+        item: &mut Item<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
@@ -87,7 +88,7 @@ impl<'a> Conversation<'a, '_> {
             found.declare(tools, &at, true, &mut Losses::new())?;
             self.toolbox.declare(tools, &at, true, losses)?;
         }
-        let Some(call_id) = item.call_id else { return Ok(()) };
+        let Some(call_id) = item.call_id.take() else { return Ok(()) };
         let names: Vec<_> = found.names().map(ToString::to_string).collect();
         let said = match names.as_slice() {
             [] => "no tools found".to_owned(),

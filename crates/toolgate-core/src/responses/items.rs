@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::amend::input_items;
 use super::content::{Piece, decode_content, decode_output};
 use super::echo::ItemReference;
 use super::tools::Toolbox;
-use super::wire::{Item, Reasoning, TextConfig};
+use super::wire::{Input, Item, Reasoning, TextConfig};
 use crate::canon::{
     BadRequest, Call, CallInput, DecodeOptions, LossCode, Losses, Part, ResultPart, Role, ToolName,
     ToolResult, Turn,
@@ -50,20 +51,20 @@ impl<'a, 'o> Conversation<'a, 'o> {
     /// Reads `input`: a string, or items.
     pub(super) fn read_input(
         &mut self,
-        input: &Raw<'a>,
+        input: Input<'a>,
+        body: &'a str,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
-        let at = Path::Root.field("input");
-        match input.kind() {
-            Kind::String => {
-                if let Some(text) = input.clone().into_text().filter(|text| !text.is_empty()) {
-                    self.push(Role::User, Part::text(text));
+        match input {
+            Input::Text(text) => {
+                if !text.is_empty() {
+                    self.push_user(Text::new(&text));
                 }
                 Ok(())
             }
-            Kind::Array => self.read_items(input, &at, losses),
-            Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
-                Err(at.bad("expected a string or an array of items"))
+            Input::Items(items) => {
+                let raws = || input_items(body).unwrap_or_default();
+                self.read_items(items, raws, &Path::Root.field("input"), losses)
             }
         }
     }
@@ -80,28 +81,31 @@ impl<'a, 'o> Conversation<'a, 'o> {
                 self.system.extend(instructions.clone().into_text().filter(|it| !it.is_empty()));
                 Ok(())
             }
-            Kind::Array => self.read_items(instructions, &at, losses),
+            Kind::Array => {
+                let json = instructions.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
+                let items = json::read(json, &at, losses)?;
+                let raws = || serde_json::from_str(json).unwrap_or_default();
+                self.read_items(items, raws, &at, losses)
+            }
             Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
                 Err(at.bad("expected a string or an array of items"))
             }
         }
     }
 
+    /// Reads items; `raws` gives their JSON, which is asked for only where one is not understood.
     fn read_items(
         &mut self,
-        array: &Raw<'a>,
+        mut items: Vec<Item<'a>>,
+        raws: impl Fn() -> Vec<Raw<'a>>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
-        let json = array.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
-        let items: Vec<Item<'a>> = json::read(json, at, losses)?;
-        let mut raws: Option<Vec<Raw<'a>>> = None;
-        for (index, item) in items.into_iter().enumerate() {
+        let mut known: Option<Vec<Raw<'a>>> = None;
+        for (index, item) in items.iter_mut().enumerate() {
             let at = at.index(index);
             if let Some(kind) = self.read_item(item, index, &at, losses)? {
-                let raws =
-                    raws.get_or_insert_with(|| serde_json::from_str(json).unwrap_or_default());
-                if let Some(raw) = raws.get(index) {
+                if let Some(raw) = known.get_or_insert_with(&raws).get(index) {
                     let text = Text::new(&format!("{kind}: {}", raw.compact()));
                     self.push(Role::User, Part::text(text));
                 }
@@ -117,7 +121,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
     /// Reads one item; gives its type where it can only be kept as text.
     fn read_item(
         &mut self,
-        item: Item<'a>,
+        item: &mut Item<'a>,
         index: usize,
         at: &Path<'_>,
         losses: &mut Losses,
@@ -129,7 +133,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
             None => return Err(at.field("type").bad("missing")),
         };
         match &*kind {
-            "message" => self.read_message(&item, at, losses)?,
+            "message" => self.read_message(item, at, losses)?,
             "function_call" => {
                 let input =
                     decode_arguments(item.arguments.as_ref(), &at.field("arguments"), losses)?;
@@ -137,7 +141,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
             }
             "custom_tool_call" => {
                 let at_input = at.field("input");
-                let input = item.input.clone().map_or(Some(Text::EMPTY), Raw::into_text);
+                let input = item.input.take().map_or(Some(Text::EMPTY), Raw::into_text);
                 let input = input.ok_or_else(|| at_input.bad("expected a string"))?;
                 self.push_call(item, CallInput::Text(input), at)?;
             }
@@ -156,15 +160,15 @@ impl<'a, 'o> Conversation<'a, 'o> {
                     self.toolbox.declare(tools, &at.field("tools"), false, losses)?;
                 }
             }
-            "reasoning" => self.read_reasoning(&item, at, losses)?,
-            "compaction" | "compaction_summary" => self.read_compaction(&item, at, losses)?,
+            "reasoning" => self.read_reasoning(item, at, losses)?,
+            "compaction" | "compaction_summary" => self.read_compaction(item, at, losses)?,
             "compaction_trigger" => self.compact = true,
             "configuration_update" => {
-                self.reasoning = item.reasoning.or_else(|| self.reasoning.take());
-                self.text = item.text.or_else(|| self.text.take());
+                self.reasoning = item.reasoning.take().or_else(|| self.reasoning.take());
+                self.text = item.text.take().or_else(|| self.text.take());
             }
             "item_reference" => {
-                let id = item.id.ok_or_else(|| at.field("id").bad("missing"))?.0;
+                let id = item.id.take().ok_or_else(|| at.field("id").bad("missing"))?.0;
                 losses.push(at.loss(
                     LossCode::PartDropped,
                     format!("`{id}` is only a reference, and nothing is stored under it"),
@@ -236,13 +240,14 @@ impl<'a, 'o> Conversation<'a, 'o> {
 
     pub(super) fn push_call(
         &mut self,
-        item: Item<'a>,
+        item: &mut Item<'a>,
         input: CallInput<'a>,
         at: &Path<'_>,
     ) -> Result<(), BadRequest> {
-        let name = item.name.ok_or_else(|| at.field("name").bad("missing"))?.0;
-        let tool = ToolName { namespace: item.namespace.map(|it| it.0), name };
-        let id = item.call_id.or(item.id).ok_or_else(|| at.field("call_id").bad("missing"))?.0;
+        let name = item.name.take().ok_or_else(|| at.field("name").bad("missing"))?.0;
+        let tool = ToolName { namespace: item.namespace.take().map(|it| it.0), name };
+        let id = item.call_id.take().or_else(|| item.id.take());
+        let id = id.ok_or_else(|| at.field("call_id").bad("missing"))?.0;
         self.push(
             Role::Model,
             Part::Call(Call { id, upstream_id: None, tool, input, signature: None }),
@@ -266,14 +271,14 @@ impl<'a, 'o> Conversation<'a, 'o> {
 
     fn read_output(
         &mut self,
-        item: Item<'a>,
+        item: &mut Item<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
         let content = decode_output(item.output.as_ref(), &at.field("output"), losses)?;
-        let namespace = item.namespace.map(|it| it.0);
-        let tool = item.name.map(|name| ToolName { namespace, name: name.0 });
-        let call_id = item.call_id.map(|id| id.0);
+        let namespace = item.namespace.take().map(|it| it.0);
+        let tool = item.name.take().map(|name| ToolName { namespace, name: name.0 });
+        let call_id = item.call_id.take().map(|id| id.0);
         if call_id.is_none() && tool.is_none() {
             return Err(at.field("call_id").bad("missing"));
         }

@@ -106,6 +106,8 @@ fn messages() {
         r#"input[0].role: expected "user", "assistant", "system" or "developer""#,
     );
     check_bad(r#"{"content":"a"}"#, "input[0].type: missing");
+    let odd = decode(r#"{"model":"m","input":"a\ud800"}"#);
+    assert_eq!(odd.request.turns.len(), 1);
     check_bad(
         r#"{"role":"user","content":[{"type":"input_text","text":1}]}"#,
         "input[0].content[0].text: expected a string",
@@ -120,6 +122,18 @@ fn r90_r92_results_follow_calls() {
             r#"user "go""#,
             r#"model (hm) "ok" c1=f{"a": 1.0} c2=ns.g{}"#,
             r#"user [c2: "{\"x\":1}"] [c1: "see" <image/png iVBO>] "and?""#,
+        ],
+    );
+}
+
+#[test]
+fn c5_e3_ids_that_do_not_match_are_passed_on() {
+    check(
+        r#"{"type":"function_call_output","call_id":"toolu_01-ab","output":"x"},{"type":"function_call","call_id":"call_a","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"call_a__sig","output":"y"},{"type":"function_call_output","name":"f","namespace":"n","output":"z"}"#,
+        &[
+            r#"user [toolu_01-ab: "x"]"#,
+            "model call_a=f{}",
+            r#"user [call_a__sig: "y"] [? n.f: "z"]"#,
         ],
     );
 }
@@ -314,6 +328,28 @@ fn r15_r102_functions_flat_and_nested() {
     let body = r#"{"model":"m","input":"x","tools":[{"type":"function","function":{}}]}"#;
     let bad = decode_request(body, &DecodeOptions { sealer: &sealer }).unwrap_err();
     assert_eq!(bad.at, "tools[0].name");
+}
+
+#[test]
+fn r85_r102_the_acceptance_requests_are_understood() {
+    let first = r#"{"model":"gemini-3-flash","input":"What is the weather in Tokyo?","tools":[{"type":"function","function":{"name":"get_weather","description":"Get weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}],"tool_choice":"auto","conversation":"tool-test","stream":false}"#;
+    let Decoded { request, echo, losses } = decode(first);
+    assert!(losses.is_empty() && !request.stream);
+    assert_eq!(request.tool_choice, ToolChoice::Auto);
+    assert_eq!(echo.conversation.as_deref(), Some("tool-test"));
+    let Tool::Function(function) = &request.tools[0] else { panic!("{:?}", request.tools) };
+    assert_eq!(function.name.name, "get_weather");
+    assert_eq!(function.description.as_ref().unwrap().decode(), "Get weather");
+
+    let second = r#"{"model":"gemini-3-flash","input":[{"type":"function_call_output","call_id":"call_1","output":"{\"temp\":72,\"unit\":\"F\"}"}],"conversation":"tool-test","stream":false}"#;
+    let Decoded { request, echo, losses } = decode(second);
+    assert!(losses.is_empty() && echo.tools.is_none());
+    assert_eq!(show(&request.turns[0].parts[0]), r#"[call_1: "{\"temp\":72,\"unit\":\"F\"}"]"#);
+
+    let fourth = r#"{"model":"gemini-3-flash","input":"What is 2+2?","stream":false}"#;
+    let Decoded { request, losses, .. } = decode(fourth);
+    assert!(losses.is_empty() && request.tools.is_empty());
+    assert_eq!(request.tool_choice, ToolChoice::Unset);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::Visitor;
+use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::json::{Raw, Text};
@@ -25,7 +25,7 @@ pub(super) struct Known;
 pub(super) struct Body<'a> {
     #[serde(borrow)]
     pub(super) model: Option<Str<'a>>,
-    pub(super) input: Option<Raw<'a>>,
+    pub(super) input: Option<Input<'a>>,
     pub(super) instructions: Option<Raw<'a>>,
     pub(super) tools: Option<Raw<'a>>,
     pub(super) tool_choice: Option<Raw<'a>>,
@@ -67,6 +67,13 @@ pub(super) struct Body<'a> {
     _access_programs: Option<Known>,
     #[serde(rename = "image")]
     _image: Option<Known>,
+}
+
+/// `input`: read at once, since it is nearly all of a body.
+#[derive(Debug)]
+pub(super) enum Input<'a> {
+    Text(String),
+    Items(Vec<Item<'a>>),
 }
 
 /// `text`.
@@ -358,6 +365,30 @@ impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
             }
         }
         json.deserialize_str(Borrow)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Input<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Input<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an array of items")
+            }
+            fn visit_bytes<E>(self, text: &[u8]) -> Result<Self::Value, E> {
+                Ok(Input::Text(String::from_utf8_lossy(text).into_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut all = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    all.push(item);
+                }
+                Ok(Input::Items(all))
+            }
+        }
+        // As bytes, because a string may hold half a surrogate pair.
+        json.deserialize_bytes(Either)
     }
 }
 
