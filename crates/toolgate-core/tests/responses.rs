@@ -313,6 +313,16 @@ fn c6_a_signature_is_said_once() {
 }
 
 #[test]
+fn law8_debug_keeps_signatures_secret() {
+    let mut encoder = StreamEncoder::new(curious(), stamp(), Sealer::default());
+    for event in [start(), signed("tga", "f", "{}"), text("a"), signs(false, 1)] {
+        encoder.event(&event, &mut Vec::new());
+    }
+    let shown = format!("{encoder:?}");
+    assert!(!shown.contains("sig"), "{shown}");
+}
+
+#[test]
 fn c2_a_thoughts_signature_stays_with_the_thought() {
     check(
         &[start(), thought("Hmm."), signs(true, 4), Event::Call(call("tga", "f", "{}")), stop()],

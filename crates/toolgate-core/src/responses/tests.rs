@@ -115,7 +115,7 @@ fn messages() {
 }
 
 #[test]
-fn r90_r92_results_follow_calls() {
+fn r90_r91_r92_results_follow_calls() {
     check(
         r#"{"role":"user","content":"go"},{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"content":null},{"role":"assistant","content":"ok"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\": 1.0}","status":"completed","parsed_arguments":{}},{"type":"function_call","call_id":"c2","name":"g","namespace":"ns","arguments":""},{"type":"function_call_output","call_id":"c2","output":"{\"x\":1}"},{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,iVBO"}]},{"role":"user","content":"and?"}"#,
         &[

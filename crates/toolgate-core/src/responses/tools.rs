@@ -185,7 +185,9 @@ impl<'a> Toolbox<'a> {
         if place.loaded && self.load(&name) {
             return Ok(());
         }
-        self.kinds.remove(&name.clone().into_owned());
+        if !self.kinds.is_empty() {
+            self.kinds.remove(&name.clone().into_owned());
+        }
         let function = Function {
             name: name.clone(),
             description: tool.description,
