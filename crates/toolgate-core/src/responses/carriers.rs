@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::content::{Piece, decode_content};
+use super::fields::{string, text, unescaped};
 use super::items::Conversation;
 use super::wire::Item;
 use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource, Part, Role};
@@ -86,17 +87,13 @@ impl<'a> Conversation<'a, '_> {
     }
 
     /// A picture that the model made.
-    pub(super) fn read_image(
-        &mut self,
-        item: &mut Item<'a>,
-        at: &Path<'_>,
-    ) -> Result<(), BadRequest> {
-        let Some(result) = item.result.take() else { return Ok(()) };
+    pub(super) fn read_image(&mut self, item: &Item<'a>, at: &Path<'_>) -> Result<(), BadRequest> {
+        let Some(data) = text(item.result.as_ref(), at, "result")? else { return Ok(()) };
         if self.is_carried() {
             return Ok(());
         }
-        let data = result.into_text().ok_or_else(|| at.field("result").bad("expected a string"))?;
-        let format = item.output_format.take().map_or(Cow::Borrowed("png"), |format| format.0);
+        let format = string(item.output_format.as_ref(), at, "output_format")?;
+        let format = format.as_deref().unwrap_or("png");
         let media = Media {
             mime: Some(Cow::Owned(format!("image/{format}"))),
             source: MediaSource::Inline(data),
@@ -106,12 +103,6 @@ impl<'a> Conversation<'a, '_> {
         self.push(Role::Model, Part::Media(media));
         Ok(())
     }
-}
-
-/// What a string literal says, where it has no escapes.
-fn unescaped(literal: &str) -> Option<&str> {
-    let plain = literal.strip_prefix('"')?.strip_suffix('"')?;
-    memchr::memchr(b'\\', plain.as_bytes()).is_none().then_some(plain)
 }
 
 fn owned(envelope: Envelope<'_>) -> Envelope<'static> {

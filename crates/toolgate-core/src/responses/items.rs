@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::amend::input_items;
 use super::content::{Piece, decode_content, decode_output};
 use super::echo::ItemReference;
+use super::fields::{required, string, text};
 use super::tools::Toolbox;
 use super::wire::{Input, Item, Reasoning, TextConfig};
 use crate::canon::{
@@ -64,7 +65,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
             }
             Input::Items(items) => {
                 let raws = || input_items(body).unwrap_or_default();
-                self.read_items(items, raws, &Path::Root.field("input"), losses)
+                self.read_items(&items, raws, &Path::Root.field("input"), losses)
             }
         }
     }
@@ -83,9 +84,9 @@ impl<'a, 'o> Conversation<'a, 'o> {
             }
             Kind::Array => {
                 let json = instructions.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
-                let items = json::read(json, &at, losses)?;
+                let items: Vec<Item<'a>> = json::read(json, &at, losses)?;
                 let raws = || serde_json::from_str(json).unwrap_or_default();
-                self.read_items(items, raws, &at, losses)
+                self.read_items(&items, raws, &at, losses)
             }
             Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
                 Err(at.bad("expected a string or an array of items"))
@@ -96,13 +97,13 @@ impl<'a, 'o> Conversation<'a, 'o> {
     /// Reads items; `raws` gives their JSON, which is asked for only where one is not understood.
     fn read_items(
         &mut self,
-        mut items: Vec<Item<'a>>,
+        items: &[Item<'a>],
         raws: impl Fn() -> Vec<Raw<'a>>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
         let mut known: Option<Vec<Raw<'a>>> = None;
-        for (index, item) in items.iter_mut().enumerate() {
+        for (index, item) in items.iter().enumerate() {
             let at = at.index(index);
             if let Some(kind) = self.read_item(item, index, &at, losses)? {
                 if let Some(raw) = known.get_or_insert_with(&raws).get(index) {
@@ -121,7 +122,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
     /// Reads one item; gives its type where it can only be kept as text.
     fn read_item(
         &mut self,
-        item: &mut Item<'a>,
+        item: &Item<'a>,
         index: usize,
         at: &Path<'_>,
         losses: &mut Losses,
@@ -140,9 +141,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
                 self.push_call(item, input, at)?;
             }
             "custom_tool_call" => {
-                let at_input = at.field("input");
-                let input = item.input.take().map_or(Some(Text::EMPTY), Raw::into_text);
-                let input = input.ok_or_else(|| at_input.bad("expected a string"))?;
+                let input = text(item.input.as_ref(), at, "input")?.unwrap_or(Text::EMPTY);
                 self.push_call(item, CallInput::Text(input), at)?;
             }
             "function_call_output" | "custom_tool_call_output" => {
@@ -163,12 +162,9 @@ impl<'a, 'o> Conversation<'a, 'o> {
             "reasoning" => self.read_reasoning(item, at, losses)?,
             "compaction" | "compaction_summary" => self.read_compaction(item, at, losses)?,
             "compaction_trigger" => self.compact = true,
-            "configuration_update" => {
-                self.reasoning = item.reasoning.take().or_else(|| self.reasoning.take());
-                self.text = item.text.take().or_else(|| self.text.take());
-            }
+            "configuration_update" => self.read_update(item, at, losses)?,
             "item_reference" => {
-                let id = item.id.take().ok_or_else(|| at.field("id").bad("missing"))?.0;
+                let id = required(item.id.as_ref(), at, "id")?;
                 losses.push(at.loss(
                     LossCode::PartDropped,
                     format!("`{id}` is only a reference, and nothing is stored under it"),
@@ -214,7 +210,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
-        let role = match item.role.as_ref().map(|role| &*role.0) {
+        let role = match string(item.role.as_ref(), at, "role")?.as_deref() {
             Some("user") => Role::User,
             Some("assistant") => Role::Model,
             Some("system" | "developer") => Role::Instruction,
@@ -238,16 +234,25 @@ impl<'a, 'o> Conversation<'a, 'o> {
         Ok(())
     }
 
-    pub(super) fn push_call(
+    fn push_call(
         &mut self,
-        item: &mut Item<'a>,
+        item: &Item<'a>,
         input: CallInput<'a>,
         at: &Path<'_>,
     ) -> Result<(), BadRequest> {
-        let name = item.name.take().ok_or_else(|| at.field("name").bad("missing"))?.0;
-        let tool = ToolName { namespace: item.namespace.take().map(|it| it.0), name };
-        let id = item.call_id.take().or_else(|| item.id.take());
-        let id = id.ok_or_else(|| at.field("call_id").bad("missing"))?.0;
+        let name = required(item.name.as_ref(), at, "name")?;
+        let namespace = string(item.namespace.as_ref(), at, "namespace")?;
+        self.push_call_of(ToolName { namespace, name }, item, input, at)
+    }
+
+    pub(super) fn push_call_of(
+        &mut self,
+        tool: ToolName<'a>,
+        item: &Item<'a>,
+        input: CallInput<'a>,
+        at: &Path<'_>,
+    ) -> Result<(), BadRequest> {
+        let id = required(item.call_id.as_ref().or(item.id.as_ref()), at, "call_id")?;
         self.push(
             Role::Model,
             Part::Call(Call { id, upstream_id: None, tool, input, signature: None }),
@@ -269,16 +274,33 @@ impl<'a, 'o> Conversation<'a, 'o> {
         );
     }
 
+    /// From here on the model thinks as hard, and answers in the form, that the item says.
+    fn read_update(
+        &mut self,
+        item: &Item<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        if let Some(json) = item.reasoning.as_ref().and_then(Raw::as_borrowed) {
+            self.reasoning = Some(json::read(json, &at.field("reasoning"), losses)?);
+        }
+        if let Some(json) = item.text.as_ref().and_then(Raw::as_borrowed) {
+            self.text = Some(json::read(json, &at.field("text"), losses)?);
+        }
+        Ok(())
+    }
+
     fn read_output(
         &mut self,
-        item: &mut Item<'a>,
+        item: &Item<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
         let content = decode_output(item.output.as_ref(), &at.field("output"), losses)?;
-        let namespace = item.namespace.take().map(|it| it.0);
-        let tool = item.name.take().map(|name| ToolName { namespace, name: name.0 });
-        let call_id = item.call_id.take().map(|id| id.0);
+        let namespace = string(item.namespace.as_ref(), at, "namespace")?;
+        let name = string(item.name.as_ref(), at, "name")?;
+        let tool = name.map(|name| ToolName { namespace, name });
+        let call_id = string(item.call_id.as_ref(), at, "call_id")?;
         if call_id.is_none() && tool.is_none() {
             return Err(at.field("call_id").bad("missing"));
         }

@@ -227,6 +227,21 @@ fn what_only_openai_ran_is_kept_as_text() {
             "Changed input[0]",
         ],
     );
+    // A type that nobody knows yet may use any name for anything.
+    check(
+        r#"{"type":"note","text":"a","id":5,"status":{},"reasoning":[],"role":1}"#,
+        &[
+            r#"user "note: {\"type\":\"note\",\"text\":\"a\",\"id\":5,\"status\":{},\"reasoning\":[],\"role\":1}""#,
+            "Changed input[0]",
+        ],
+    );
+    check(
+        r#"{"role":"user","content":[{"type":"clip","text":{"v":1},"input_audio":"x"}]}"#,
+        &[
+            r#"user "{\"type\":\"clip\",\"text\":{\"v\":1},\"input_audio\":\"x\"}""#,
+            "Changed input[0].content[0]",
+        ],
+    );
     for kind in ["file_search_call", "mcp_approval_request", "program", "code_interpreter_call"] {
         let body = with_input(&format!(r#"{{"type":"{kind}","id":"x"}}"#));
         assert_eq!(decode(&body).request.turns.len(), 1, "{kind}");
@@ -325,9 +340,17 @@ fn r15_r102_functions_flat_and_nested() {
         &["tools[0] a -", "tools[1] a -"],
     );
     let sealer = Sealer::default();
-    let body = r#"{"model":"m","input":"x","tools":[{"type":"function","function":{}}]}"#;
-    let bad = decode_request(body, &DecodeOptions { sealer: &sealer }).unwrap_err();
-    assert_eq!(bad.at, "tools[0].name");
+    for (tool, at) in [
+        (r#"{"type":"function","function":{}}"#, "tools[0].name"),
+        (r#"{"type":"function","name":5}"#, "tools[0].name"),
+        (r#"{"type":"function","name":"a","description":5}"#, "tools[0].description"),
+        (r#"{"type":"function","name":"a","defer_loading":5}"#, "tools[0].defer_loading"),
+        (r#"{"type":"custom","name":"a","format":{"definition":5}}"#, "tools[0].format.definition"),
+    ] {
+        let body = format!(r#"{{"model":"m","input":"x","tools":[{tool}]}}"#);
+        let bad = decode_request(&body, &DecodeOptions { sealer: &sealer }).unwrap_err();
+        assert_eq!(bad.at, at, "{tool}");
+    }
 }
 
 #[test]
@@ -387,6 +410,10 @@ fn tools_that_others_run() {
             "ToolDropped tools[5] shell",
             "ToolDropped tools[6] tool_search",
         ],
+    );
+    check_tools(
+        r#"{"type":"painter","name":{},"description":[],"format":"png","defer_loading":"x"}"#,
+        &["ToolDropped tools[0] painter"],
     );
     let body = r#"{"model":"m","input":"x","tools":[{"type":"local_shell"},{"type":"shell","environment":{"type":"local"}},{"type":"apply_patch"},{"type":"computer"},{"type":"tool_search","execution":"client"}]}"#;
     let decoded = decode(body);
