@@ -10,6 +10,7 @@ mod node;
 mod number;
 mod read;
 mod refs;
+pub mod report;
 mod tree;
 mod words;
 

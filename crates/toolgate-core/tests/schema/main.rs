@@ -6,6 +6,8 @@ mod cases;
 mod monsters;
 #[path = "properties.rs"]
 mod properties;
+#[path = "report.rs"]
+mod report;
 #[path = "rules.rs"]
 mod rules;
 #[path = "validator.rs"]

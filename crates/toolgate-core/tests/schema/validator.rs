@@ -319,11 +319,12 @@ impl Walk<'_> {
                 "enum" => {
                     let values = value.as_array().ok_or(format!("{at}: enum"))?;
                     ensure(!values.is_empty(), at, "enum is empty")?;
-                    for (index, value) in values.iter().enumerate() {
+                    let mut seen = BTreeSet::new();
+                    for value in values {
                         let good =
                             value.is_number() || value.as_str().is_some_and(|it| !it.is_empty());
                         ensure(good, at, "enum takes strings and numbers")?;
-                        ensure(!values[..index].contains(value), at, "enum has doubles")?;
+                        ensure(seen.insert(value.to_string()), at, "enum has doubles")?;
                     }
                 }
                 "items" => {

@@ -60,11 +60,11 @@ impl<'t> Reader<'t> {
         let total = values.len();
         let mut kept: Vec<Value<'t>> =
             values.into_iter().filter_map(|value| converted(value, node.types)).collect();
-        dedupe(&mut kept);
         if kept.len() < total {
             let detail = "values that are not of the declared type were left out";
             self.findings.push(place, "enum", Effect::Repaired, detail);
         }
+        dedupe(&mut kept);
         let before = kept.len();
         kept.retain(|value| !matches!(value, Value::Text(text) if text.is_empty()));
         if kept.len() < before {
