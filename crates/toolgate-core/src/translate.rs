@@ -11,8 +11,8 @@
 use std::sync::Arc;
 
 use crate::canon::{
-    Answer, BadRequest, Call, DecodeOptions, Decoded, Encoder, ErrorReply, Event, Failure, Finish,
-    IdGen, Sink, Stamp, Start,
+    Answer, Assembler, BadRequest, Call, DecodeOptions, Decoded, Encoder, ErrorReply, Event,
+    Failure, Finish, IdGen, Sink, Stamp, Start,
 };
 use crate::gemini::Exchange;
 use crate::gemini::upstream::StreamDecoder;
@@ -196,12 +196,14 @@ struct Tap<E> {
     /// What is not worth showing alone: signatures and blanks before the first real content. A
     /// turn that ends after them is no good, and can be asked for again.
     held: Vec<Event<'static>>,
+    /// The whole answer, where somebody wants it in the end.
+    whole: Option<Assembler>,
 }
 
 impl<E: Encoder> Translator<E> {
     /// A translator for one answer.
     pub fn new(exchange: Arc<Exchange>, ids: IdGen, encoder: E) -> Self {
-        let tap = Tap { encoder, seen: Seen::default(), held: Vec::new() };
+        let tap = Tap { encoder, seen: Seen::default(), held: Vec::new(), whole: None };
         Self { decoder: StreamDecoder::new(exchange, ids), tap }
     }
 
@@ -220,11 +222,27 @@ impl<E: Encoder> Translator<E> {
         &self.tap.seen
     }
 
+    /// The encoder, for what it knows of the answer.
+    pub fn encoder(&self) -> &E {
+        &self.tap.encoder
+    }
+
+    /// From now on, puts the whole answer together on the side.
+    pub fn collect(&mut self) {
+        self.tap.whole = Some(Assembler::default());
+    }
+
+    /// The whole answer, where it ended well and [`collect`](Self::collect) asked for it.
+    pub fn answer(&self) -> Option<Answer> {
+        self.tap.whole.clone()?.finish().ok()
+    }
+
     /// Starts over with another answer of Gemini's. Only sensible while nothing is visible.
     pub fn again(&mut self, exchange: Arc<Exchange>, ids: IdGen) {
         self.decoder = StreamDecoder::new(exchange, ids);
         self.tap.seen = Seen { started: self.tap.seen.started, ..Seen::default() };
         self.tap.held.clear();
+        self.tap.whole = self.tap.whole.take().map(|_| Assembler::default());
     }
 
     /// Shows a sign of life; opens the client's stream for it where need be.
@@ -253,6 +271,9 @@ struct Into<'a, E> {
 
 impl<E: Encoder> Sink for Into<'_, E> {
     fn event(&mut self, event: &Event<'_>) {
+        if let Some(whole) = &mut self.tap.whole {
+            whole.event(event);
+        }
         let Seen { started, visible, calls, finish, failure } = &mut self.tap.seen;
         match event {
             Event::Start(_) => {

@@ -19,6 +19,7 @@ mod reply;
 mod route;
 mod server;
 mod service;
+mod session;
 mod store;
 mod turn;
 mod upstream;

@@ -18,6 +18,7 @@ use super::keep;
 use crate::app::{App, Current};
 use crate::auth::Owner;
 use crate::config::Meaning;
+use crate::session::{Before, splice};
 
 /// A client's question, before anybody has looked into it.
 #[derive(Clone, Debug)]
@@ -32,6 +33,17 @@ pub(crate) struct Ask {
     pub(crate) counts: bool,
     /// Whose state it may use.
     pub(crate) owner: Owner,
+    /// What was said before and does not stand in the body.
+    pub(crate) before: Before,
+    /// Whether the whole answer is wanted in the end.
+    pub(crate) collect: bool,
+}
+
+impl Ask {
+    /// A question that stands alone.
+    pub(crate) fn new(door: Dialect, body: Bytes, owner: Owner) -> Self {
+        Self { door, path: None, body, counts: false, owner, before: Before::default(), collect: false }
+    }
 }
 
 /// What came of looking into it.
@@ -117,6 +129,7 @@ async fn understand<'a>(
         }
         None => decode_request(ask.door, body, &options)?,
     };
+    losses.extend(splice(&ask.before, &mut request, &options)?);
     let meaning = current.config.models.meaning(&request.model);
     apply(&meaning, &mut request);
     losses.extend(request.place_signatures());
