@@ -21,6 +21,7 @@ mod server;
 mod service;
 mod session;
 mod store;
+mod tasks;
 mod turn;
 mod upstream;
 

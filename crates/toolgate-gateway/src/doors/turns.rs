@@ -10,11 +10,12 @@ use hyper::body::{Frame, Incoming};
 use toolgate_core::anthropic;
 use toolgate_core::canon::{Answer, Failure, FailureKind, Losses, Stamp};
 use toolgate_core::gemini::upstream::decode_error;
+use toolgate_core::responses::Framing;
 use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
 
 use super::Visit;
 use crate::reply::{self, Body, Reply};
-use crate::session::Keeper;
+use crate::session::{self, Keeper};
 use crate::turn::{self, Ask, First, Plan, Prepared, Pump};
 use crate::upstream::{Verb, whole};
 
@@ -25,11 +26,24 @@ pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incomi
         Ok(body) => body,
         Err(failure) => return visit.fail(dialect, &failure),
     };
-    let ask = Ask::new(dialect, body, visit.client.owner);
+    let opened = match dialect {
+        Dialect::Anthropic => session::open_thread(&visit, &body).await,
+        Dialect::Chat | Dialect::Gemini | Dialect::Responses => Ok(None),
+    };
+    let mut ask = Ask::new(dialect, body, visit.client.owner);
+    let mut keeper = None;
+    match opened {
+        Ok(None) => {}
+        Ok(Some(opened)) => {
+            (ask.body, ask.collect) = (opened.body, true);
+            keeper = Some(opened.keeper);
+        }
+        Err(refused) => return visit.refuse(dialect, &refused),
+    }
     match run(&visit, &ask).await {
         Ok(outcome) => {
             let losses = report.then(|| outcome.losses.clone());
-            let mut reply = shown(&visit, outcome, None).await;
+            let mut reply = shown(&visit, outcome, keeper).await;
             if let Some(losses) = losses {
                 add_report(&mut reply, &losses);
             }
@@ -59,9 +73,9 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
 
 /// What keeps a streamed answer.
 pub(crate) struct Keeping {
-    keeper: Keeper,
-    echo: Echo,
-    stamp: Stamp,
+    pub(crate) keeper: Keeper,
+    pub(crate) echo: Echo,
+    pub(crate) stamp: Stamp,
 }
 
 impl Keeping {
@@ -116,6 +130,12 @@ pub(crate) async fn run(visit: &Visit, ask: &Ask) -> Result<Outcome, Failure> {
         let failure;
         if prepared.stream {
             let encoder = prepared.echo.clone().encoder(stamp.clone(), visit.app.sealer.clone());
+            let encoder = match encoder {
+                AnyEncoder::Responses(encoder) if ask.messages => {
+                    AnyEncoder::Responses(Box::new(encoder.framed(Framing::Messages)))
+                }
+                encoder => encoder,
+            };
             let mut pump = Pump::new(plan, encoder, ledger);
             if ask.collect {
                 pump.collect();

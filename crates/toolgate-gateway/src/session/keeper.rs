@@ -32,6 +32,8 @@ pub(super) enum Question {
     Body(Bytes),
     /// Of the native endpoint: contents.
     Contents(Vec<String>),
+    /// Of a message thread: the body.
+    Messages(Bytes),
 }
 
 impl Keeper {
@@ -42,6 +44,7 @@ impl Keeper {
                 self.keep_response(body, echo.store != Some(false), object).await;
             }
             (Question::Contents(contents), _) => self.keep_contents(contents, object).await,
+            (Question::Messages(body), _) => self.keep_message(body, object),
             (Question::Body(_), Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_)) => {}
         }
         self.app.store.settle().await;
@@ -71,12 +74,24 @@ impl Keeper {
 
     /// Makes a response one that can be asked for.
     fn store_response(&self, id: &str, body: &Bytes, object: &[u8], output: &[String]) {
+        self.store_answer(id, body, object);
         let (store, keep) = (&self.app.store, self.app.config().state_retention);
-        store.put(self.owner, Kind::Turn, id, self.behind.with(body), keep);
-        store.put(self.owner, Kind::Answer, id, Bytes::copy_from_slice(object), keep);
         for item in output.iter().filter_map(|item| id_of(item)) {
             store.put(self.owner, Kind::Item, &item, Bytes::copy_from_slice(id.as_bytes()), keep);
         }
+    }
+
+    fn keep_message(&self, body: &Bytes, object: &[u8]) {
+        let Ok(fields) = serde_json::from_slice::<Fields<'_>>(object) else { return };
+        let Some(id) = fields.get("id").and_then(Raw::as_text) else { return };
+        self.store_answer(&id.decode(), body, object);
+    }
+
+    /// Makes an answer one that can be gone on from.
+    fn store_answer(&self, id: &str, body: &Bytes, object: &[u8]) {
+        let (store, keep) = (&self.app.store, self.app.config().state_retention);
+        store.put(self.owner, Kind::Turn, id, self.behind.with(body), keep);
+        store.put(self.owner, Kind::Answer, id, Bytes::copy_from_slice(object), keep);
     }
 
     async fn keep_contents(&self, contents: &[String], object: &[u8]) {

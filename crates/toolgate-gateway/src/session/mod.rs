@@ -15,15 +15,19 @@ mod chain;
 mod conversation;
 mod items;
 mod keeper;
+mod local;
 mod native;
 mod refused;
 mod responses;
+mod threads;
 
 pub(crate) use before::{Before, splice};
 pub(crate) use keeper::Keeper;
+pub(crate) use local::Local;
 pub(crate) use native::open as open_native;
 pub(crate) use refused::Refused;
-pub(crate) use responses::open as open_responses;
+pub(crate) use responses::{open as open_responses, text};
+pub(crate) use threads::open as open_thread;
 
 use bytes::Bytes;
 

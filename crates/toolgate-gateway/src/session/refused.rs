@@ -1,5 +1,6 @@
 //! Why a session cannot go on.
 
+use toolgate_core::anthropic::{ThreadRefusal, encode_thread_error};
 use toolgate_core::canon::{BadRequest, ErrorReply, Failure, FailureKind};
 use toolgate_core::responses;
 use toolgate_core::translate::{Dialect, encode_error};
@@ -16,6 +17,8 @@ pub(crate) enum Refused {
         param: Option<&'static str>,
         code: Option<&'static str>,
     },
+    /// The thread cannot go on: the client sends everything again.
+    Thread(ThreadRefusal),
 }
 
 impl Refused {
@@ -24,11 +27,15 @@ impl Refused {
         match self {
             Self::Failed(failure) => failure.clone(),
             Self::Missing { message, .. } => Failure::new(FailureKind::NotFound, message.clone()),
+            Self::Thread(_) => Failure::new(FailureKind::NotFound, "the thread is not known here"),
         }
     }
 
     /// The error that the client is shown.
     pub(crate) fn reply(&self, dialect: Dialect, request_id: &str) -> ErrorReply {
+        if let Self::Thread(refusal) = self {
+            return encode_thread_error(*refusal, request_id);
+        }
         let mut reply = encode_error(dialect, &self.failure(), request_id);
         if let (Self::Missing { message, param, code }, Dialect::Responses) = (self, dialect) {
             let message = format!("{message} (request id: {request_id})");

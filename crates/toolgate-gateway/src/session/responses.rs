@@ -14,12 +14,16 @@ use super::chain::{self, Behind};
 use super::conversation::{Conversation, Sticky, Tools};
 use super::items;
 use super::keeper::{Keeper, Question};
-use super::{Opened, Refused};
+use super::{Local, Opened, Refused};
 use crate::doors::Visit;
 use crate::store::Kind;
 
-/// Completes a request from the store.
-pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Opened, Refused> {
+/// Completes a request from the store, or from the last answer of its connection.
+pub(crate) async fn open(
+    visit: &Visit,
+    body: &Bytes,
+    local: Option<&Local>,
+) -> Result<Opened, Refused> {
     let text = text(body)?;
     let keeper = Keeper {
         app: Arc::clone(&visit.app),
@@ -34,18 +38,23 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Opened, Refused>
     if !mentions.into_iter().any(is_mentioned) {
         return Ok(Opened { body: body.clone(), before: Before::default(), keeper });
     }
-    completed(visit, text, keeper).await
+    completed(visit, text, local, keeper).await
 }
 
 /// A body's text.
-pub(super) fn text(body: &[u8]) -> Result<&str, Failure> {
+pub(crate) fn text(body: &[u8]) -> Result<&str, Failure> {
     std::str::from_utf8(body).map_err(|error| {
         let message = format!("the body is not UTF-8 (at byte {})", error.valid_up_to());
         Failure::new(FailureKind::InvalidRequest, message)
     })
 }
 
-async fn completed(visit: &Visit, body: &str, mut keeper: Keeper) -> Result<Opened, Refused> {
+async fn completed(
+    visit: &Visit,
+    body: &str,
+    local: Option<&Local>,
+    mut keeper: Keeper,
+) -> Result<Opened, Refused> {
     let (app, owner) = (&visit.app, visit.client.owner);
     let found = referenced(visit, body).await?;
     let body = resolve_references(body, |id| found.get(id).cloned())?;
@@ -54,7 +63,7 @@ async fn completed(visit: &Visit, body: &str, mut keeper: Keeper) -> Result<Open
     let previous = given("previous_response_id").and_then(Raw::as_text);
     let named = given("conversation").and_then(name_of);
     let (tools, choice) = (given("tools"), given("tool_choice"));
-    let (mut said, mut sticky) = (Vec::new(), None);
+    let (mut said, mut sticky, mut is_local) = (Vec::new(), None, false);
     if previous.is_some() && named.is_some() {
         let at = Path::Root;
         return Err(at
@@ -63,7 +72,12 @@ async fn completed(visit: &Visit, body: &str, mut keeper: Keeper) -> Result<Open
             .into());
     }
     if let Some(previous) = previous {
-        (keeper.behind, said) = chain::said_until(app, owner, &previous.decode()).await?;
+        let previous = previous.decode();
+        let chain = chain::said_until(app, owner, &previous).await;
+        match local.and_then(|local| local.said(&previous)).filter(|_| chain.is_err()) {
+            Some(local) => (said, is_local) = (local, true),
+            None => (keeper.behind, said) = chain?,
+        }
     }
     if let Some(name) = named {
         let conversation = Conversation { app, owner, id: &name };
@@ -76,8 +90,11 @@ async fn completed(visit: &Visit, body: &str, mut keeper: Keeper) -> Result<Open
         keeper.tools = Tools::new(Dialect::Responses, tools.map(Raw::get), choice.map(Raw::get));
         keeper.behind.conversation = Some((name, seen));
     }
-    keeper.question = Question::Body(Bytes::copy_from_slice(body.as_bytes()));
-    let (body, before) = composed(&body, said, sticky, choice.is_some())?;
+    let (whole, before) = composed(&body, said, sticky, choice.is_some())?;
+    // What was not stored must stand in the question for whoever goes on from its answer.
+    let question = if is_local { whole.clone() } else { Bytes::copy_from_slice(body.as_bytes()) };
+    keeper.question = Question::Body(question);
+    let body = whole;
     Ok(Opened { body, before, keeper })
 }
 

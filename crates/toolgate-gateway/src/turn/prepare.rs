@@ -37,12 +37,23 @@ pub(crate) struct Ask {
     pub(crate) before: Before,
     /// Whether the whole answer is wanted in the end.
     pub(crate) collect: bool,
+    /// Whether the answer is streamed as one JSON object a line, whatever the body says.
+    pub(crate) messages: bool,
 }
 
 impl Ask {
     /// A question that stands alone.
     pub(crate) fn new(door: Dialect, body: Bytes, owner: Owner) -> Self {
-        Self { door, path: None, body, counts: false, owner, before: Before::default(), collect: false }
+        Self {
+            door,
+            path: None,
+            body,
+            counts: false,
+            owner,
+            before: Before::default(),
+            collect: false,
+            messages: false,
+        }
     }
 }
 
@@ -64,7 +75,7 @@ pub(crate) async fn prepare(app: &App, current: &Current, ask: &Ask) -> Result<P
     let Understood { request, echo, mut losses, target } = understand(app, current, ask).await?;
     let learned = app.lessons.of(&target, Instant::now());
     let options = options(app, current, &learned);
-    let stream = request.stream;
+    let stream = request.stream || ask.messages;
     let Encoded { body, exchange, losses: more, signatures } =
         encode_request(&request, &target, &options)?;
     losses.extend(more);
