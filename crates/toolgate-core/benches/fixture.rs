@@ -4,17 +4,17 @@
 
 /// One tool.
 #[derive(Debug)]
-pub struct Tool {
+pub(crate) struct Tool {
     /// What it is called.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it is for, at length.
-    pub description: String,
+    pub(crate) description: String,
     /// The schema of its arguments.
-    pub schema: String,
+    pub(crate) schema: String,
 }
 
 /// The whole set.
-pub fn tools() -> Vec<Tool> {
+pub(crate) fn tools() -> Vec<Tool> {
     TOOLS
         .iter()
         .map(|(name, length, schema)| Tool {
@@ -26,7 +26,7 @@ pub fn tools() -> Vec<Tool> {
 }
 
 /// The set as the `tools` of an Anthropic request.
-pub fn anthropic() -> String {
+pub(crate) fn anthropic() -> String {
     let tools: Vec<String> = tools()
         .iter()
         .map(|tool| {

@@ -12,6 +12,7 @@ mod read;
 mod refs;
 pub mod report;
 mod tree;
+mod types;
 mod words;
 
 pub use cache::{Cache, CacheStats};

@@ -158,7 +158,7 @@ impl<'t> Index<'t> {
         let (name, candidates) = self.definitions.get_key_value(name)?;
         let around = candidates.iter().filter(|candidate| candidate.owner.holds(at));
         let nearest = around.min_by_key(|candidate| candidate.owner.text.len());
-        let tree = nearest.or(candidates.first())?.tree;
+        let tree = nearest.or_else(|| candidates.first())?.tree;
         is_schema(tree).then_some(Target::Schema { name: Cow::Borrowed(name), tree })
     }
 

@@ -322,6 +322,36 @@ fn a7_nothing_beside_a_union_or_a_reference_is_lost() {
 }
 
 #[test]
+fn a7_a_type_beside_a_reference_does_not_undo_it() {
+    let defs = r##""$defs":{"N":{"type":"object","properties":{"next":{"$ref":"#/$defs/N","type":"object"}}}}"##;
+    for (property, want) in [
+        (r##"{"$ref":"#/$defs/N","type":"object"}"##, json!({"$ref":"#/$defs/N"})),
+        (
+            r##"{"$ref":"#/$defs/N","type":["object","null"]}"##,
+            json!({"anyOf":[{"$ref":"#/$defs/N"},{"type":"null"}]}),
+        ),
+        (
+            r##"{"allOf":[{"$ref":"#/$defs/N"}],"description":"D"}"##,
+            json!({"description":"D","anyOf":[{"$ref":"#/$defs/N"}]}),
+        ),
+        (
+            r##"{"allOf":[{"type":"object"},{"$ref":"#/$defs/N"}],"nullable":true}"##,
+            json!({"anyOf":[{"$ref":"#/$defs/N"},{"type":"null"}]}),
+        ),
+        (
+            r##"{"type":"object","oneOf":[{"$ref":"#/$defs/N"},{"type":"object","properties":{"a":{}}}]}"##,
+            json!({"anyOf":[{"$ref":"#/$defs/N"},{"type":"object","properties":{"a":{}}}]}),
+        ),
+    ] {
+        let schema = format!(r#"{{"type":"object","properties":{{"p":{property}}},{defs}}}"#);
+        let json = value(&json_schema(&schema).json);
+        assert_eq!(json["properties"]["p"], want, "{property}");
+        assert_eq!(json["$defs"]["N"]["properties"]["next"], json!({"$ref":"#/$defs/N"}));
+        parameters(&schema);
+    }
+}
+
+#[test]
 fn a8_circles_are_kept_where_gemini_takes_them_and_cut_elsewhere() {
     let tree = r##"{"type":"object","properties":{"root":{"$ref":"#/$defs/Node"}},"required":["root"],"$defs":{"Node":{"type":"object",
         "properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#/$defs/Node"}}},"required":["name"]}}}"##;
@@ -523,6 +553,31 @@ fn r133_r134_a_faulty_schema_is_named() {
         (r#"{"type":"object","properties":{"a":{"pattern":"x"}}}"#, None),
     ] {
         assert_eq!(json_schema(schema).invalid.as_deref(), fault);
+    }
+}
+
+#[test]
+fn r6_r7_r8_r13_everyday_schemas_convert_whole() {
+    let schema = r#"{"type":"object","properties":{
+        "city_Name":{"type":"string","description":"Which","format":"date-time","enum":["a","b"]},
+        "n":{"type":"number","format":"double","minimum":0,"maximum":1},"i":{"type":"integer","format":"int64"},"b":{"type":"boolean"},
+        "list":{"type":"array","items":{"type":"object","properties":{"deep":{"type":"array","items":{"type":"string"}}},"required":["deep"]},"minItems":1,"maxItems":3}},
+        "required":["city_Name","list"]}"#;
+    let result = json_schema(schema);
+    assert_eq!(value(&result.json), value(schema));
+    assert!(result.losses.is_empty());
+    let lowered = parameters(schema);
+    assert_eq!(value(&lowered.json.to_lowercase()), value(&schema.to_lowercase()));
+    assert!(lowered.losses.is_empty());
+    assert!(lowered.json.contains(r#""city_Name":{"type":"STRING""#));
+}
+
+#[test]
+fn r14_other_keywords_are_no_error() {
+    let schema = r#"{"type":"object","properties":{"a":{"type":"string","madeUp":{"x":[1]}}},"unheardOf":true}"#;
+    for emit in EMITS {
+        let result = compiled(schema, SchemaForm::JsonSchema, emit);
+        assert_eq!(places(&result), ["unheardOf", "properties.a.madeUp"]);
     }
 }
 

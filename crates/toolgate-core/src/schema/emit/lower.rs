@@ -283,12 +283,12 @@ impl<'t> Lower<'_, 't> {
         let known: &[&str] =
             if typed.types == Types::NUMBER { &["float", "double"] } else { &["int32", "int64"] };
         self.format(node, typed, known);
-        if let Some(scalar) = node.scalar.as_deref() {
-            if scalar.minimum.is_some() || scalar.maximum.is_some() {
-                let out = typed.scalar_mut();
-                out.minimum = scalar.minimum.clone();
-                out.maximum = scalar.maximum.clone();
-            }
+        if let Some(scalar) = node.scalar.as_deref()
+            && (scalar.minimum.is_some() || scalar.maximum.is_some())
+        {
+            let out = typed.scalar_mut();
+            out.minimum = scalar.minimum.clone();
+            out.maximum = scalar.maximum.clone();
         }
         let numbers: Vec<&Number<'t>> = node
             .values

@@ -157,13 +157,13 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        if let (Some(least), Some(most)) = (&scalar.minimum, &scalar.maximum) {
-            if least.compare(most) == Ordering::Greater {
-                let detail = "the bounds contradict each other; both were left out";
-                self.findings.push(place, "minimum", Effect::Repaired, detail);
-                scalar.minimum = None;
-                scalar.maximum = None;
-            }
+        if let (Some(least), Some(most)) = (&scalar.minimum, &scalar.maximum)
+            && least.compare(most) == Ordering::Greater
+        {
+            let detail = "the bounds contradict each other; both were left out";
+            self.findings.push(place, "minimum", Effect::Repaired, detail);
+            scalar.minimum = None;
+            scalar.maximum = None;
         }
         for note in notes {
             node.note(note);

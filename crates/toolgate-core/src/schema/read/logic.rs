@@ -147,7 +147,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn make_nullable(node: &mut Node<'_>) {
+pub(super) fn make_nullable(node: &mut Node<'_>) {
     let place = node.place.text;
     let null = || Node::of_type(place, Types::NULL);
     if !node.any_of.is_empty() {

@@ -62,20 +62,21 @@ pub fn check(file: &str, text: &str, options: &Options<'_>) -> Report {
     let mut names = BTreeSet::new();
     for tool in found {
         let mut checked = checker.tool(&tool);
-        if let Some(name) = &tool.name {
-            if tool.kind != Kind::BuiltIn && !names.insert(name.clone()) {
-                let at = tool.name_text.unwrap_or(tool.tree.text);
-                let message = "a tool of this name stands above; Gemini takes each name once";
-                let diagnostic = checker.diagnostic(
-                    Severity::Warning,
-                    format!("{}.name", tool.at),
-                    at,
-                    message,
-                    Some("rename one of them".to_owned()),
-                );
-                checked.verdict = checked.verdict.max(Verdict::Changed);
-                checked.diagnostics.push(diagnostic);
-            }
+        if let Some(name) = &tool.name
+            && tool.kind != Kind::BuiltIn
+            && !names.insert(name.clone())
+        {
+            let at = tool.name_text.unwrap_or(tool.tree.text);
+            let message = "a tool of this name stands above; Gemini takes each name once";
+            let diagnostic = checker.diagnostic(
+                Severity::Warning,
+                format!("{}.name", tool.at),
+                at,
+                message,
+                Some("rename one of them".to_owned()),
+            );
+            checked.verdict = checked.verdict.max(Verdict::Changed);
+            checked.diagnostics.push(diagnostic);
         }
         report.tools.push(checked);
     }

@@ -200,7 +200,9 @@ fn entry<'t>(
     } else if let Some(kind) = kind {
         tool.kind = Kind::BuiltIn;
         tool.remark = Some(built_in(kind));
-    } else if tree.get("parametersJsonSchema").or(tree.get("parameters_json_schema")).is_some() {
+    } else if tree.get("parametersJsonSchema").is_some()
+        || tree.get("parameters_json_schema").is_some()
+    {
         found.push(gemini(tree, at.to_owned()));
         return;
     } else if let Some(schema) = tree.get("parameters") {
@@ -213,13 +215,13 @@ fn entry<'t>(
         }
         tool.dialect = Dialect::Chat;
         tool.schema = Some(Schema { at: "parameters", tree: schema, form: SchemaForm::JsonSchema });
-    } else if tree.get("name").is_none() {
-        if let Some(server) = tree.members().first().filter(|member| member.value.is_object()) {
-            tool.dialect = Dialect::Gemini;
-            tool.kind = Kind::BuiltIn;
-            tool.name = Some(ToolName::plain(server.key.as_ref()));
-            tool.remark = Some(Remark::BuiltIn("Gemini runs it".to_owned()));
-        }
+    } else if tree.get("name").is_none()
+        && let Some(server) = tree.members().first().filter(|member| member.value.is_object())
+    {
+        tool.dialect = Dialect::Gemini;
+        tool.kind = Kind::BuiltIn;
+        tool.name = Some(ToolName::plain(server.key.as_ref()));
+        tool.remark = Some(Remark::BuiltIn("Gemini runs it".to_owned()));
     }
     found.push(tool);
 }
