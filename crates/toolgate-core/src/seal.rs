@@ -42,6 +42,26 @@ pub struct Envelope<'a> {
     pub issuer: Issuer,
 }
 
+impl Envelope<'_> {
+    /// A copy that owns everything.
+    pub fn into_owned(self) -> Envelope<'static> {
+        let on = match self.on {
+            Sealed::Call { token, signature } => Sealed::Call {
+                token: Cow::Owned(token.into_owned()),
+                signature: signature.into_owned(),
+            },
+            Sealed::Text { len, signature } => {
+                Sealed::Text { len, signature: signature.into_owned() }
+            }
+            Sealed::Thought { len, signature } => {
+                Sealed::Thought { len, signature: signature.into_owned() }
+            }
+            Sealed::Part(raw) => Sealed::Part(raw.into_owned()),
+        };
+        Envelope { on, issuer: self.issuer }
+    }
+}
+
 /// What an envelope belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sealed<'a> {
@@ -118,6 +138,22 @@ impl Sealer {
         read_body(body).map_or(Opened::Forged, Opened::Ours)
     }
 
+    /// Seals words of our own that a client keeps for us (the summary of a conversation).
+    pub fn seal_text(&self, text: &str) -> String {
+        let body = format!("s.{}", URL_SAFE_NO_PAD.encode(text));
+        let mac = self.mac(&body).map_or_else(|| "-".to_owned(), |mac| URL_SAFE_NO_PAD.encode(mac));
+        format!("{TEXT_MARK}{mac}.{body}")
+    }
+
+    /// Reads what [`seal_text`](Self::seal_text) made; `None` for anything else.
+    pub fn open_text(&self, sealed: &str) -> Option<String> {
+        let (mac, body) = sealed.strip_prefix(TEXT_MARK)?.split_once('.')?;
+        if !self.verifies(mac, body) {
+            return None;
+        }
+        String::from_utf8(URL_SAFE_NO_PAD.decode(body.strip_prefix("s.")?).ok()?).ok()
+    }
+
     fn mac(&self, body: &str) -> Option<[u8; 16]> {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?).ok()?;
         mac.update(body.as_bytes());
@@ -145,6 +181,7 @@ impl fmt::Debug for Sealer {
 }
 
 const MARK: &str = "tg1.";
+const TEXT_MARK: &str = "tgs1.";
 
 fn backend_letter(backend: Backend) -> char {
     match backend {
@@ -217,6 +254,18 @@ mod tests {
         assert_eq!(ours.open(&open), Opened::Forged);
         assert_eq!(ours.open("EqQBCgIYAhIM"), Opened::Foreign);
         assert_eq!(ours.open("tg1."), Opened::Forged);
+    }
+
+    #[test]
+    fn words_can_be_sealed() {
+        for sealer in [Sealer::default(), Sealer::with_key([7; 32])] {
+            let sealed = sealer.seal_text("Übersicht\n\"x\"");
+            assert_eq!(sealer.open_text(&sealed).as_deref(), Some("Übersicht\n\"x\""));
+            assert_eq!(sealer.open(&sealed), Opened::Foreign);
+        }
+        let open = Sealer::default().seal_text("x");
+        assert_eq!(Sealer::with_key([7; 32]).open_text(&open), None);
+        assert_eq!(Sealer::default().open_text("gAAAAA"), None);
     }
 
     #[test]

@@ -74,6 +74,13 @@ pub struct ServerActivity<'a> {
     pub issuer: Option<Issuer>,
 }
 
+impl ServerActivity<'_> {
+    /// Whether the part carries a signature of its own.
+    pub fn is_signed(&self) -> bool {
+        self.part.fields().is_some_and(|part| part.get("thoughtSignature").is_some())
+    }
+}
+
 /// How the answer ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finish {

@@ -28,6 +28,8 @@ pub enum LossCode {
     ArgumentRepaired,
     /// An argument of a call does not fit the tool's schema and could not be mended.
     ArgumentViolation,
+    /// The model wrote a call as text instead of calling; it was passed on as text.
+    CallAsText,
     /// A call was left out of the answer.
     CallDropped,
     /// A value was changed to one that the target accepts.

@@ -3,6 +3,22 @@
 //! The client's side has the same files as every dialect. [`upstream`] is the only place that
 //! knows Gemini's quirks. Reference: <https://ai.google.dev/api/generate-content>.
 
+mod error;
+mod grounding;
+mod request;
+mod request_config;
+mod request_parts;
+mod request_tools;
+mod response;
+mod stream;
 pub mod upstream;
+mod wire;
 
-pub use upstream::{Backend, Exchange, Target, ToolEntry, ToolInput};
+pub use error::{encode_error, encode_error_list};
+pub use grounding::{Citation, citations};
+pub use request::{Echo, Framing, Native, decode_count_tokens, decode_native, decode_request};
+pub use response::encode_response;
+pub use stream::StreamEncoder;
+pub use upstream::{
+    Backend, Exchange, StreamDecoder, Target, ToolEntry, ToolInput, decode_error, decode_response,
+};

@@ -9,6 +9,7 @@ mod read;
 mod text;
 pub mod write;
 
+pub(crate) use raw::Key;
 pub use raw::{Fields, Kind, Raw};
 pub use read::{Path, read};
 pub use text::Text;

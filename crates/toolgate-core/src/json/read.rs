@@ -83,7 +83,7 @@ fn located<'a, T: Deserialize<'a>>(
     let (inner, reason) = match serde_path_to_error::deserialize::<_, T>(&mut body) {
         Err(located) => {
             let path = located.path().to_string();
-            (if path == "." { String::new() } else { path }, located.inner().to_string())
+            (known(&path).to_owned(), located.inner().to_string())
         }
         Ok(_) => (String::new(), error.to_string()),
     };
@@ -93,6 +93,11 @@ fn located<'a, T: Deserialize<'a>>(
         (_, Some(end)) => reason[..end].to_owned(),
     };
     BadRequest { at: joined(at, &inner), reason }
+}
+
+/// serde_path_to_error writes `.` for the body itself and `?` for a place that it cannot name.
+fn known(path: &str) -> &str {
+    path.trim_end_matches('?').trim_end_matches('.')
 }
 
 fn joined(at: &Path<'_>, inner: &str) -> String {
@@ -154,6 +159,7 @@ mod tests {
         assert_eq!(error.at, "a[1].text");
         assert!(error.reason.starts_with("expected a string"), "{}", error.reason);
         assert!(read(r#"{"a":[]} x"#).is_err());
-        assert!(read(r#"{"a":"#).is_err());
+        assert_eq!(read(r#"{"a":"#).unwrap_err().at, "a");
+        assert_eq!(read("{").unwrap_err().at, "");
     }
 }

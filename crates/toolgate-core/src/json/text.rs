@@ -67,6 +67,16 @@ impl<'a> Text<'a> {
         serde_json::from_str::<String>(&self.0).map_or(Cow::Borrowed(inner), Cow::Owned)
     }
 
+    /// The string itself, for as long as the body lives where it has no escapes.
+    pub fn into_cow(self) -> Cow<'a, str> {
+        if let Cow::Borrowed(literal) = self.0
+            && memchr::memchr(b'\\', literal.as_bytes()).is_none()
+        {
+            return Cow::Borrowed(literal.get(1..literal.len() - 1).unwrap_or(""));
+        }
+        Cow::Owned(self.decode().into_owned())
+    }
+
     /// A copy that lends the same literal.
     pub fn borrowed(&self) -> Text<'_> {
         Text(Cow::Borrowed(&self.0))
@@ -115,6 +125,10 @@ impl Serialize for Text<'_> {
 /// JSON allows `"\ud800"`, UTF-8 does not: whoever decodes it later would fail.
 fn without_lone_surrogates(literal: &str) -> Cow<'_, str> {
     let bytes = literal.as_bytes();
+    // Most strings are short and have no escapes: not worth the preparation of a longer search.
+    if memchr::memchr(b'\\', bytes).is_none() {
+        return Cow::Borrowed(literal);
+    }
     let mut suspicious = false;
     for at in memchr::memmem::find_iter(bytes, b"\\u") {
         if matches!(bytes.get(at + 2), Some(b'd' | b'D'))
@@ -190,6 +204,14 @@ mod tests {
     #[test]
     fn a_number_is_not_a_string() {
         assert!(serde_json::from_str::<Text<'_>>("1").is_err());
+    }
+
+    #[test]
+    fn names_are_lent_by_the_body() {
+        let text: Text<'_> = serde_json::from_str(r#""plain""#).unwrap();
+        assert!(matches!(text.into_cow(), Cow::Borrowed("plain")));
+        let text: Text<'_> = serde_json::from_str(r#""a\/b""#).unwrap();
+        assert_eq!(text.into_cow(), "a/b");
     }
 
     #[test]

@@ -1,1 +1,49 @@
-//! placeholder
+//! OpenAI's Responses API.
+//!
+//! ```text
+//! input items ─► turns:  reasoning · message · function_call …   one model turn
+//!                        function_call_output · user message …   one user turn
+//!
+//! events ─► items:       added → part added → delta* → done → part done → item done
+//!                        … one of response.completed │ incomplete │ failed
+//! ```
+//!
+//! Signatures ride in the `encrypted_content` of `reasoning` items. Tools that OpenAI defines
+//! itself and the client runs (`shell`, `apply_patch`, …) are functions to Gemini; their calls come
+//! back as OpenAI's own items. Whatever needs a store (`previous_response_id`, `conversation`,
+//! `item_reference`) is named in [`Echo`]; [`amend`] and [`resolve_references`] put what the store
+//! holds into a body before it is decoded.
+//!
+//! Reference: <https://platform.openai.com/docs/api-reference/responses>.
+
+mod amend;
+mod calls;
+mod carriers;
+mod choice;
+mod compaction;
+mod content;
+mod echo;
+mod error;
+mod frames;
+mod hosted;
+mod hosted_items;
+mod items;
+mod open;
+mod output;
+mod request;
+mod response;
+mod search;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod wire;
+
+pub use amend::{Amendment, amend, input_items, item_references, resolve_references};
+pub use compaction::{compaction_item, encode_compacted};
+pub use echo::{CallKind, Echo, ItemReference};
+pub use error::{encode_bad_request, encode_error, error_body, error_message};
+pub use frames::Framing;
+pub use request::decode_request;
+pub use response::encode_response;
+pub use stream::StreamEncoder;

@@ -3,8 +3,16 @@
 use std::sync::Arc;
 
 use super::Checker;
+use super::emit;
+use super::finding::{Effect, Findings};
+use super::node::{Additional, Node};
+use super::read::Reader;
+use super::tree::Tree;
 use crate::canon::{Losses, SchemaForm};
 use crate::json::Raw;
+
+/// A larger schema is not looked into.
+const MAX_INPUT: usize = 8 * 1024 * 1024;
 
 /// What the target accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,37 +49,163 @@ pub struct Compiled {
     pub note: Option<String>,
     /// What was changed; `at` is a path inside the schema (`properties.a.const`).
     pub losses: Losses,
+    /// What is wrong with the client's schema itself, where something is. It was repaired; who
+    /// wants to be strict can refuse the request instead.
+    pub invalid: Option<String>,
     /// Why the tool cannot be sent at all, where it cannot.
     pub refused: Option<String>,
     /// The client's schema, for checking arguments.
     pub checker: Arc<Checker>,
 }
 
-/// Compiles one schema.
-pub fn compile(schema: Option<&Raw<'_>>, _form: SchemaForm, _emit: Emit) -> Compiled {
+/// Compiles the schema of a function's arguments: the result is always an object.
+///
+/// ```
+/// use toolgate_core::canon::SchemaForm;
+/// use toolgate_core::json::Raw;
+/// use toolgate_core::schema::{Emit, compile};
+///
+/// let schema = Raw::parse(r#"{"properties":{"kind":{"const":"a"}}}"#.to_owned());
+/// let compiled = compile(schema.as_ref(), SchemaForm::JsonSchema, Emit::JsonSchema);
+/// assert_eq!(
+///     compiled.json,
+///     r#"{"type":"object","properties":{"kind":{"type":"string","enum":["a"]}}}"#
+/// );
+/// assert_eq!(compiled.losses[0].at, "properties.kind.const");
+/// ```
+pub fn compile(schema: Option<&Raw<'_>>, form: SchemaForm, emit: Emit) -> Compiled {
+    let checker = Arc::new(Checker::new(schema));
+    let text = schema.map_or("null", Raw::get);
+    let tree = bounded(text);
+    let outcome = arguments(&tree, form, emit);
+    finished(&tree, outcome, checker)
+}
+
+/// Compiles the schema of an answer or of a function's result, which may be of any type.
+pub fn compile_output(schema: &Raw<'_>, form: SchemaForm, emit: Emit) -> Compiled {
+    let checker = Arc::new(Checker::new(Some(schema)));
+    let tree = bounded(schema.get());
+    let outcome = output(&tree, form, emit);
+    finished(&tree, outcome, checker)
+}
+
+/// What became of a schema, with places still as slices of its text.
+pub(super) struct Outcome<'t> {
+    pub(super) placement: Placement,
+    pub(super) json: String,
+    pub(super) note: Option<String>,
+    pub(super) findings: Findings<'t>,
+}
+
+/// The schema's tree; a schema that is too large is as good as none.
+pub(super) fn bounded(text: &str) -> Tree<'_> {
+    if text.len() > MAX_INPUT {
+        return Tree { text, shape: super::tree::Shape::TooDeep };
+    }
+    Tree::parse(text)
+}
+
+fn finished(tree: &Tree<'_>, mut outcome: Outcome<'_>, checker: Arc<Checker>) -> Compiled {
+    outcome.findings.sort();
     Compiled {
-        placement: Placement::Absent,
-        json: String::new(),
-        note: None,
-        losses: Losses::new(),
+        placement: outcome.placement,
+        json: outcome.json,
+        note: outcome.note,
+        losses: outcome.findings.losses(tree),
+        invalid: outcome.findings.first_fault(tree),
         refused: None,
-        checker: Arc::new(Checker::new(schema)),
+        checker,
     }
 }
 
-/// Compiled schemas by their text, form and target: an identical one is not compiled twice, a
-/// changed one is never served stale. Bounded.
-#[derive(Debug, Default)]
-pub struct Cache {}
-
-impl Cache {
-    /// A cache that holds at most `capacity` schemas.
-    pub fn new(_capacity: usize) -> Self {
-        Self {}
+/// Compiles the schema of a function's arguments.
+pub(super) fn arguments<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) -> Outcome<'t> {
+    if form == SchemaForm::Gemini && emit::is_valid_parameters(tree, true) {
+        return as_it_is(tree, Placement::Parameters);
     }
-
-    /// The compiled schema, from the cache where it is there.
-    pub fn compile(&self, schema: Option<&Raw<'_>>, form: SchemaForm, emit: Emit) -> Arc<Compiled> {
-        Arc::new(compile(schema, form, emit))
+    let (mut document, mut findings) = Reader::new(tree, form).document(tree, true);
+    let lowered = matches!(emit, Emit::ParametersDeveloper | Emit::ParametersVertex);
+    if lowered {
+        document = emit::lower(&document, &mut findings);
+    } else {
+        emit::clean(&mut document, &mut findings);
     }
+    let mut note = notes(&mut document.root);
+    if takes_nothing(&document.root, lowered) {
+        if let Some(description) = document.root.description.take() {
+            note = Some(match note {
+                Some(note) => format!("{description} {note}"),
+                None => description.into_owned(),
+            });
+        }
+        let json = String::new();
+        return Outcome { placement: Placement::Absent, json, note, findings };
+    }
+    match emit {
+        Emit::JsonSchemaRaw => as_written(tree, form),
+        Emit::JsonSchema => {
+            let json = emit::json_schema(&document);
+            Outcome { placement: Placement::JsonSchema, json, note, findings }
+        }
+        Emit::ParametersDeveloper | Emit::ParametersVertex => {
+            let json = emit::parameters(&document);
+            Outcome { placement: Placement::Parameters, json, note, findings }
+        }
+    }
+}
+
+fn output<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) -> Outcome<'t> {
+    let parameters = matches!(emit, Emit::ParametersDeveloper | Emit::ParametersVertex);
+    if form == SchemaForm::Gemini && emit::is_valid_parameters(tree, false) {
+        return as_it_is(tree, Placement::Parameters);
+    }
+    if emit == Emit::JsonSchemaRaw {
+        return as_it_is(tree, placement_of(form));
+    }
+    let (mut document, mut findings) = Reader::new(tree, form).document(tree, false);
+    if parameters {
+        let document = emit::lower(&document, &mut findings);
+        let json = emit::parameters(&document);
+        return Outcome { placement: Placement::Parameters, json, note: None, findings };
+    }
+    emit::clean(&mut document, &mut findings);
+    let json = emit::json_schema(&document);
+    Outcome { placement: Placement::JsonSchema, json, note: None, findings }
+}
+
+fn as_it_is<'t>(tree: &Tree<'t>, placement: Placement) -> Outcome<'t> {
+    Outcome { placement, json: tree.to_json(), note: None, findings: Findings::default() }
+}
+
+/// Where a schema goes that is sent as the client wrote it.
+fn placement_of(form: SchemaForm) -> Placement {
+    match form {
+        SchemaForm::JsonSchema => Placement::JsonSchema,
+        SchemaForm::Gemini => Placement::Parameters,
+    }
+}
+
+/// The client's own text, with a type at the root where it has none.
+fn as_written<'t>(tree: &'t Tree<'t>, form: SchemaForm) -> Outcome<'t> {
+    let mut outcome = as_it_is(tree, placement_of(form));
+    if tree.get("type").is_none() && tree.get("$ref").is_none() && tree.is_object() {
+        outcome.json.insert_str(1, r#""type":"object","#);
+        let detail = "arguments are always an object; the type was added";
+        outcome.findings.push(tree.text, "type", Effect::Repaired, detail);
+    }
+    outcome
+}
+
+/// The root's notes, moved out: they belong into the function's own description.
+fn notes(root: &mut Node<'_>) -> Option<String> {
+    let notes = std::mem::take(&mut root.notes);
+    (!notes.is_empty()).then(|| notes.join(" "))
+}
+
+/// Whether there is nothing that the model could give.
+fn takes_nothing(root: &Node<'_>, lowered: bool) -> bool {
+    root.object.as_deref().is_none_or(|object| {
+        let open = matches!(object.additional, Additional::Allowed | Additional::Each(_));
+        object.properties.is_empty() && (lowered || !open)
+    })
 }

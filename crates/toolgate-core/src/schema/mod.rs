@@ -1,7 +1,19 @@
 //! Tool schemas: what Gemini gets of them, and how arguments are checked against them.
 
+mod cache;
 mod check;
 mod compile;
+mod emit;
+mod finding;
+mod keywords;
+mod node;
+mod number;
+mod read;
+mod refs;
+mod tree;
+mod words;
 
+pub use cache::{Cache, CacheStats};
 pub use check::{Checked, Checker};
-pub use compile::{Cache, Compiled, Emit, Placement, compile};
+pub use compile::{Compiled, Emit, Placement, compile, compile_output};
+pub use keywords::{KEYWORDS, Keyword, Treatment};

@@ -1,5 +1,19 @@
 //! Speaking to Gemini: its rules, its quirks, its errors.
 
+mod decode;
+mod encode;
 mod exchange;
+mod fail;
+mod history;
+mod names;
+mod profile;
+mod signatures;
 
+pub use decode::{StreamDecoder, decode_response};
+pub use encode::{
+    EncodeOptions, Encoded, Learned, SchemaPolicy, encode_count_tokens, encode_request,
+};
 pub use exchange::{Backend, Exchange, Target, ToolEntry, ToolInput};
+pub use fail::decode_error;
+pub use profile::{Generation, Mixing, Profile, ThinkingControl};
+pub use signatures::{ContentKeys, SignatureCount, content_key};

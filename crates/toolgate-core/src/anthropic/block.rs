@@ -1,0 +1,225 @@
+//! Blocks that say something: words, pictures, documents.
+
+use std::borrow::Cow;
+
+use super::content::slice;
+use super::message::{Reader, required};
+use super::wire;
+use crate::canon::{BadRequest, LossCode, Media, MediaSource};
+use crate::json::{self, Kind, Path, Raw, Text};
+
+/// What a block says, be it in a message or in a tool's result.
+pub(super) enum Piece<'a> {
+    Text(Text<'a>),
+    Media(Media<'a>),
+}
+
+impl<'a> Reader<'a, '_> {
+    /// Reads a block that says something; one that is not known is kept as the text of its JSON.
+    pub(super) fn pieces(
+        &mut self,
+        kind: &str,
+        block: wire::Block<'a>,
+        at: &Path<'_>,
+        out: &mut Vec<Piece<'a>>,
+    ) -> Result<(), BadRequest> {
+        match kind {
+            "text" => {
+                let text = block.text.ok_or_else(|| at.field("text").bad("is missing"))?;
+                push_text(out, text);
+            }
+            "image" => self.image(block.source.as_ref(), at, out)?,
+            "document" => self.document(block, at, out)?,
+            "search_result" => self.search_result(&block, at, out)?,
+            "tool_reference" => {
+                let name = required(block.tool_name, &at.field("tool_name"))?;
+                let text = format!("The tool {name} is loaded and can be called now.");
+                out.push(Piece::Text(Text::new(&text)));
+                self.mentioned.insert(name, true);
+            }
+            "compaction" => {
+                self.retold(kind, at);
+                out.extend(block.content.and_then(Raw::into_text).map(Piece::Text));
+            }
+            "container_upload" => {
+                self.retold(kind, at);
+                let id = block.file_id.map(Text::into_cow).unwrap_or_default();
+                let text = format!("[A file was put into the container: {id}]");
+                out.push(Piece::Text(Text::new(&text)));
+            }
+            kind => match block.unknown {
+                Some(raw) => {
+                    self.retold(kind, at);
+                    out.push(Piece::Text(Text::new(&raw.compact())));
+                }
+                None => self.misplaced(kind, at),
+            },
+        }
+        Ok(())
+    }
+
+    fn image(
+        &mut self,
+        source: Option<&Raw<'a>>,
+        at: &Path<'_>,
+        out: &mut Vec<Piece<'a>>,
+    ) -> Result<(), BadRequest> {
+        let at = at.field("source");
+        let (kind, source) = self.source(source, &at)?;
+        let media = self.media(&kind, source, None, None, &at)?;
+        out.push(Piece::Media(media));
+        Ok(())
+    }
+
+    fn document(
+        &mut self,
+        block: wire::Block<'a>,
+        at: &Path<'_>,
+        out: &mut Vec<Piece<'a>>,
+    ) -> Result<(), BadRequest> {
+        let at = at.field("source");
+        let (kind, source) = self.source(block.source.as_ref(), &at)?;
+        let title = block.title.filter(|it| !it.is_empty()).map(Text::into_cow);
+        let context = block.context.filter(|it| !it.is_empty()).map(Text::into_cow);
+        match &*kind {
+            "text" | "content" => {
+                let heading =
+                    [title.map(|it| format!("Document: {it}")), context.map(Cow::into_owned)];
+                let heading: Vec<_> = heading.into_iter().flatten().collect();
+                push_text(out, Text::new(&heading.join("\n")));
+                if kind == "text" {
+                    push_text(out, source.data.ok_or_else(|| at.field("data").bad("is missing"))?);
+                    return Ok(());
+                }
+                let at = at.field("content");
+                let content = source.content.ok_or_else(|| at.bad("is missing"))?;
+                self.document_content(content, &at, out)
+            }
+            kind => {
+                if let Some(context) = context {
+                    push_text(out, Text::new(&context));
+                }
+                let media = self.media(kind, source, Some("application/pdf"), title, &at)?;
+                out.push(Piece::Media(media));
+                Ok(())
+            }
+        }
+    }
+
+    /// A document that is written as blocks: words and pictures, never documents again.
+    fn document_content(
+        &mut self,
+        content: Raw<'a>,
+        at: &Path<'_>,
+        out: &mut Vec<Piece<'a>>,
+    ) -> Result<(), BadRequest> {
+        if content.kind() == Kind::String {
+            out.extend(content.into_text().map(Piece::Text));
+            return Ok(());
+        }
+        for (index, mut block) in self.blocks(&content, at)?.into_iter().enumerate() {
+            let at = at.index(index);
+            let kind = required(block.kind.take(), &at.field("type"))?;
+            match &*kind {
+                "document" | "search_result" => self.misplaced(&kind, &at),
+                kind => self.pieces(kind, block, &at, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn search_result(
+        &mut self,
+        block: &wire::Block<'a>,
+        at: &Path<'_>,
+        out: &mut Vec<Piece<'a>>,
+    ) -> Result<(), BadRequest> {
+        let title = block.title.as_ref().map(Text::decode).unwrap_or_default();
+        let source = block.source.as_ref().and_then(Raw::as_text);
+        let source = source.as_ref().map(Text::decode).unwrap_or_default();
+        out.push(Piece::Text(Text::new(&format!("Search result: {title}\nSource: {source}"))));
+        let at = at.field("content");
+        let Some(content) = &block.content else { return Ok(()) };
+        for (index, block) in self.blocks(content, &at)?.into_iter().enumerate() {
+            match block.text {
+                Some(text) => push_text(out, text),
+                None => self.misplaced("search_result", &at.index(index)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that a block of a known type stands where none of its type can.
+    fn misplaced(&mut self, kind: &str, at: &Path<'_>) {
+        let detail = format!("a block of type `{kind}` cannot stand here; it was left out");
+        self.losses.push(at.loss(LossCode::PartDropped, detail));
+    }
+
+    fn source(
+        &mut self,
+        source: Option<&Raw<'a>>,
+        at: &Path<'_>,
+    ) -> Result<(Cow<'a, str>, wire::Source<'a>), BadRequest> {
+        let source = source.ok_or_else(|| at.bad("is missing"))?;
+        let mut source: wire::Source<'a> = json::read(slice(source), at, &mut self.losses)?;
+        let kind = required(source.kind.take(), &at.field("type"))?;
+        Ok((kind, source))
+    }
+
+    fn media(
+        &mut self,
+        kind: &str,
+        source: wire::Source<'a>,
+        usual_mime: Option<&'static str>,
+        name: Option<Cow<'a, str>>,
+        at: &Path<'_>,
+    ) -> Result<Media<'a>, BadRequest> {
+        let missing = |field: &str| at.field(field).bad("is missing");
+        let mut mime =
+            source.media_type.map(Text::into_cow).or_else(|| usual_mime.map(Cow::Borrowed));
+        let source = match kind {
+            "base64" => MediaSource::Inline(source.data.ok_or_else(|| missing("data"))?),
+            "url" => {
+                let url = source.url.ok_or_else(|| missing("url"))?;
+                match data_url(&url) {
+                    Some((data_mime, data)) => {
+                        mime = Some(Cow::Owned(data_mime));
+                        MediaSource::Inline(data)
+                    }
+                    None => MediaSource::Uri(url),
+                }
+            }
+            "file" => {
+                let id = source.file_id.ok_or_else(|| missing("file_id"))?;
+                if id.escaped().starts_with("file_") {
+                    let detail = "a file kept at Anthropic cannot be read by Gemini";
+                    self.losses.push(at.field("file_id").loss(LossCode::Changed, detail));
+                }
+                MediaSource::Uri(id)
+            }
+            other => {
+                let reason = format!("`{other}` is not a source that this version knows");
+                return Err(at.field("type").bad(reason));
+            }
+        };
+        Ok(Media { mime, source, name, modifiers: Vec::new() })
+    }
+}
+
+fn push_text<'a>(out: &mut Vec<Piece<'a>>, text: Text<'a>) {
+    if !text.is_empty() {
+        out.push(Piece::Text(text));
+    }
+}
+
+/// `data:image/png;base64,…`, taken apart.
+fn data_url(url: &Text<'_>) -> Option<(String, Text<'static>)> {
+    if !url.escaped().starts_with("data:") {
+        return None;
+    }
+    let url = url.decode();
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    let mime = head.strip_suffix(";base64")?;
+    let mime = mime.split(';').next().filter(|mime| !mime.is_empty())?;
+    Some((mime.to_owned(), Text::new(data)))
+}

@@ -1,0 +1,386 @@
+//! Anthropic's bodies, as they are written.
+//!
+//! Everything is optional and nothing is interpreted. A field that is polymorphic or that nobody
+//! looks into is a [`Raw`]. Only the content of messages, which is most of a body, is read in one
+//! go: see [`Content`].
+
+use std::fmt;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::json::{Raw, Text};
+
+/// A value that is known to be there and that nobody looks at.
+#[derive(Debug)]
+pub(super) struct Skipped;
+
+impl<'de> Deserialize<'de> for Skipped {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        Raw::deserialize(json).map(|_| Self)
+    }
+}
+
+/// `POST /v1/messages` and `POST /v1/messages/count_tokens`. `C` is how content is read, `T` how
+/// tools are: [`Content`] and [`Tool`], or [`Raw`] where that cannot be.
+#[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "C: Deserialize<'de>, T: Deserialize<'de>"))]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Body<'a, C, T> {
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) messages: Option<Vec<Message<'a, C>>>,
+    pub(super) system: Option<C>,
+    pub(super) tools: Option<Vec<T>>,
+    #[serde(borrow)]
+    pub(super) tool_choice: Option<ToolChoice<'a>>,
+    pub(super) max_tokens: Option<i64>,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_p: Option<f64>,
+    pub(super) top_k: Option<f64>,
+    #[serde(borrow)]
+    pub(super) stop_sequences: Option<Vec<Text<'a>>>,
+    pub(super) stream: Option<bool>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Thinking<'a>>,
+    #[serde(borrow)]
+    pub(super) output_config: Option<OutputConfig<'a>>,
+    #[serde(borrow)]
+    pub(super) output_format: Option<Format<'a>>,
+    #[serde(borrow)]
+    pub(super) thread: Option<Thread<'a>>,
+    #[serde(borrow)]
+    pub(super) service_tier: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) speed: Option<Text<'a>>,
+    pub(super) compaction: Option<Skipped>,
+    #[serde(borrow)]
+    pub(super) container: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) context_management: Option<Raw<'a>>,
+    pub(super) fallback_credit_token: Option<Skipped>,
+    #[serde(borrow)]
+    pub(super) fallbacks: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) inference_geo: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) mcp_servers: Option<Raw<'a>>,
+    pub(super) betas: Option<Skipped>,
+    pub(super) cache_control: Option<Skipped>,
+    pub(super) diagnostics: Option<Skipped>,
+    pub(super) metadata: Option<Skipped>,
+    pub(super) user_profile_id: Option<Skipped>,
+    pub(super) workspace_id: Option<Skipped>,
+}
+
+/// One message.
+#[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "C: Deserialize<'de>"))]
+pub(super) struct Message<'a, C> {
+    #[serde(borrow)]
+    pub(super) role: Option<Text<'a>>,
+    pub(super) content: Option<C>,
+    #[serde(borrow)]
+    pub(super) clear_at: Option<Text<'a>>,
+    pub(super) output_config: Option<Skipped>,
+}
+
+/// What a message says: a string, or blocks.
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    Text(Text<'a>),
+    Blocks(Vec<Block<'a>>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an array of blocks")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Content::Text(Text::new(text)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut blocks = Vec::with_capacity(seq.size_hint().unwrap_or(1));
+                while let Some(block) = seq.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(Content::Blocks(blocks))
+            }
+        }
+        json.deserialize_any(Either)
+    }
+}
+
+/// A content block of any type; `type` says which fields count.
+#[derive(Debug, Default, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) source: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) title: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) context: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) data: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) toolset_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) server_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) input: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<Raw<'a>>,
+    pub(super) is_error: Option<bool>,
+    #[serde(borrow)]
+    pub(super) tool_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) tool: Option<ToolChange<'a>>,
+    #[serde(borrow)]
+    pub(super) file_id: Option<Text<'a>>,
+    pub(super) cache_control: Option<Skipped>,
+    pub(super) caller: Option<Skipped>,
+    pub(super) citations: Option<Skipped>,
+    pub(super) encrypted_content: Option<Skipped>,
+    pub(super) tool_changes: Option<Skipped>,
+    pub(super) transformations: Option<Skipped>,
+    /// The whole block, where its type is not one that this version knows.
+    #[serde(skip)]
+    pub(super) unknown: Option<Raw<'a>>,
+}
+
+/// A block's `type`, whatever else it holds.
+#[derive(Debug, Deserialize)]
+pub(super) struct Tag<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+}
+
+/// Where the bytes of an image or a document are.
+#[derive(Debug, Deserialize)]
+pub(super) struct Source<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) media_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) data: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) url: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) file_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<Raw<'a>>,
+}
+
+/// What a `tool_addition` or `tool_removal` block is about.
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct ToolChange<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) server_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) definition: Option<Raw<'a>>,
+}
+
+/// The content of a server tool's result, of any type. Read for its words only.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct ServerResult<'a> {
+    #[serde(borrow)]
+    pub(super) url: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<Raw<'a>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) stdout: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) stderr: Option<Text<'a>>,
+    pub(super) return_code: Option<i64>,
+    #[serde(borrow)]
+    pub(super) error_code: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) tool_references: Option<Vec<ToolReference<'a>>>,
+}
+
+/// A tool that a search found.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToolReference<'a> {
+    #[serde(borrow)]
+    pub(super) tool_name: Option<Text<'a>>,
+}
+
+/// A page that a search found.
+#[derive(Debug, Deserialize)]
+pub(super) struct SearchHit<'a> {
+    #[serde(borrow)]
+    pub(super) url: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) title: Option<Text<'a>>,
+}
+
+/// A tool of any type.
+#[derive(Debug, Default, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Tool<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) description: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) input_schema: Option<Raw<'a>>,
+    pub(super) defer_loading: Option<bool>,
+    #[serde(borrow)]
+    pub(super) input_examples: Option<Vec<Raw<'a>>>,
+    #[serde(borrow)]
+    pub(super) allowed_callers: Option<Vec<Text<'a>>>,
+    pub(super) display_width_px: Option<i64>,
+    pub(super) display_height_px: Option<i64>,
+    pub(super) enable_zoom: Option<bool>,
+    pub(super) max_characters: Option<i64>,
+    #[serde(borrow)]
+    pub(super) configs: Option<Raw<'a>>,
+    pub(super) allowed_domains: Option<Skipped>,
+    pub(super) blocked_domains: Option<Skipped>,
+    pub(super) max_uses: Option<Skipped>,
+    pub(super) max_content_tokens: Option<Skipped>,
+    pub(super) url_sources: Option<Skipped>,
+    pub(super) user_location: Option<Skipped>,
+    pub(super) cache_control: Option<Skipped>,
+    pub(super) citations: Option<Skipped>,
+    pub(super) display_number: Option<Skipped>,
+    pub(super) eager_input_streaming: Option<Skipped>,
+    pub(super) response_inclusion: Option<Skipped>,
+    pub(super) strict: Option<Skipped>,
+    pub(super) use_cache: Option<Skipped>,
+}
+
+/// A tool's `type` and name, whatever else it holds.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToolTag<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Raw<'a>>,
+}
+
+/// Whether one member of a toolset is offered.
+#[derive(Debug, Deserialize)]
+pub(super) struct MemberConfig {
+    pub(super) enabled: Option<bool>,
+    pub(super) defer_loading: Option<bool>,
+}
+
+/// Whether the model may, must or must not call.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToolChoice<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    pub(super) disable_parallel_tool_use: Option<bool>,
+}
+
+/// How to think.
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Thinking<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    pub(super) budget_tokens: Option<i64>,
+    #[serde(borrow)]
+    pub(super) display: Option<Text<'a>>,
+    pub(super) block_binding: Option<Skipped>,
+}
+
+/// How to answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct OutputConfig<'a> {
+    #[serde(borrow)]
+    pub(super) effort: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) format: Option<Format<'a>>,
+    pub(super) task_budget: Option<Skipped>,
+}
+
+/// The form of the answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct Format<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) schema: Option<Raw<'a>>,
+}
+
+/// Whether the server shall remember the conversation.
+#[derive(Debug, Deserialize)]
+pub(super) struct Thread<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) previous_message_id: Option<Text<'a>>,
+}
+
+/// The part of Gemini's `groundingMetadata` that a search result shows.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Grounding<'a> {
+    #[serde(borrow)]
+    pub(super) web_search_queries: Option<Vec<Text<'a>>>,
+    #[serde(borrow)]
+    pub(super) grounding_chunks: Option<Vec<GroundingChunk<'a>>>,
+}
+
+/// One source of an answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct GroundingChunk<'a> {
+    #[serde(borrow)]
+    pub(super) web: Option<SearchPage<'a>>,
+}
+
+/// A page on the web.
+#[derive(Debug, Deserialize)]
+pub(super) struct SearchPage<'a> {
+    #[serde(borrow)]
+    pub(super) uri: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) title: Option<Text<'a>>,
+}
+
+/// The members of Gemini's `executableCode` and `codeExecutionResult` that are shown.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Execution<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) code: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) outcome: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) output: Option<Text<'a>>,
+}

@@ -1,0 +1,182 @@
+//! What a message says: a string, or parts.
+
+use std::borrow::Cow;
+
+use super::request::reread;
+use super::wire;
+use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource};
+use crate::json::{Kind, Path, Raw, Text};
+
+/// A piece of a message's content.
+pub(super) enum Piece<'a> {
+    Text(Text<'a>),
+    Media(Media<'a>),
+}
+
+/// Reads `content`. Empty strings are pieces too: a tool may have said nothing.
+pub(super) fn decode_content<'a>(
+    content: Option<Raw<'a>>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<Vec<Piece<'a>>, BadRequest> {
+    let Some(content) = content else { return Ok(Vec::new()) };
+    match content.kind() {
+        Kind::String => Ok(content.into_text().map(Piece::Text).into_iter().collect()),
+        Kind::Array => {
+            let parts: Vec<wire::ContentPart<'a>> = reread(&content, at, losses)?;
+            let mut pieces = Vec::with_capacity(parts.len());
+            for (index, part) in parts.into_iter().enumerate() {
+                pieces.extend(decode_part(part, &at.index(index), losses)?);
+            }
+            Ok(pieces)
+        }
+        Kind::Object => {
+            let part: wire::ContentPart<'a> = reread(&content, at, losses)?;
+            Ok(decode_part(part, at, losses)?.into_iter().collect())
+        }
+        Kind::Bool | Kind::Null | Kind::Number => {
+            Err(at.bad("expected a string or an array of parts"))
+        }
+    }
+}
+
+fn decode_part<'a>(
+    part: wire::ContentPart<'a>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<Option<Piece<'a>>, BadRequest> {
+    let kind = part.kind.as_ref().map(Text::decode);
+    match kind.as_deref() {
+        Some("text" | "input_text" | "output_text") | None => match part.text {
+            Some(text) => Ok(Some(Piece::Text(text))),
+            None => Err(at.field("text").bad("a text is needed")),
+        },
+        Some("refusal") => match part.refusal {
+            Some(text) => Ok(Some(Piece::Text(text))),
+            None => Err(at.field("refusal").bad("a text is needed")),
+        },
+        Some("image_url" | "input_image") => {
+            media_at(part.image_url, &at.field("image_url"), losses).map(Some)
+        }
+        Some("video_url") => media_at(part.video_url, &at.field("video_url"), losses).map(Some),
+        Some("audio_url") => media_at(part.audio_url, &at.field("audio_url"), losses).map(Some),
+        Some("input_audio") => sound(part.input_audio, &at.field("input_audio")).map(Some),
+        Some("file") => file(part.file, &at.field("file"), losses),
+        Some(other) => {
+            let detail = format!("a part of type `{other}` cannot be said to Gemini");
+            losses.push(at.loss(LossCode::PartDropped, detail));
+            Ok(None)
+        }
+    }
+}
+
+/// `{"url": …}`, or the address alone.
+fn media_at<'a>(
+    raw: Option<Raw<'a>>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<Piece<'a>, BadRequest> {
+    let Some(raw) = raw else { return Err(at.bad("an address is needed")) };
+    let url = if raw.kind() == Kind::Object {
+        let wire::Url { url, detail } = reread(&raw, at, losses)?;
+        if detail.is_some_and(|detail| !matches!(&*detail.decode(), "auto" | "")) {
+            losses.push(
+                at.field("detail")
+                    .loss(LossCode::Ignored, "the picture is read at the model's own resolution"),
+            );
+        }
+        url
+    } else {
+        raw.into_text()
+    };
+    let Some(url) = url.filter(|url| !url.is_empty()) else {
+        return Err(at.field("url").bad("an address is needed"));
+    };
+    if !is_data_url(&url) {
+        return Ok(Piece::Media(plain(None, MediaSource::Uri(url))));
+    }
+    let (mime, data) = data_url(&url).ok_or_else(|| {
+        at.field("url").bad("expected a data URL such as data:image/png;base64,…")
+    })?;
+    Ok(Piece::Media(plain(Some(mime.into()), MediaSource::Inline(data))))
+}
+
+fn sound<'a>(audio: Option<wire::InputAudio<'a>>, at: &Path<'_>) -> Result<Piece<'a>, BadRequest> {
+    let Some(wire::InputAudio { data: Some(data), format }) = audio else {
+        return Err(at.field("data").bad("sound is needed"));
+    };
+    let mime = format.map(|format| format!("audio/{}", format.decode()).into());
+    Ok(Piece::Media(plain(mime, MediaSource::Inline(data))))
+}
+
+fn file<'a>(
+    file: Option<wire::File<'a>>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<Option<Piece<'a>>, BadRequest> {
+    let Some(file) = file else { return Err(at.bad("a file is needed")) };
+    let name = file.filename.map(Text::into_cow);
+    let mime = file.format.map(Text::into_cow);
+    let (mime, source) = match (file.file_data, file.file_id) {
+        (Some(data), _) if is_data_url(&data) => {
+            let (own, data) = data_url(&data)
+                .ok_or_else(|| at.field("file_data").bad("expected base64 or a data URL"))?;
+            (mime.unwrap_or_else(|| own.into()), MediaSource::Inline(data))
+        }
+        (Some(data), _) => {
+            let mime = mime.unwrap_or_else(|| Cow::Borrowed(mime_of(name.as_deref())));
+            (mime, MediaSource::Inline(data))
+        }
+        (None, Some(id)) if id.escaped().contains(':') || id.escaped().starts_with("files/") => {
+            let media = Media { name, ..plain(mime, MediaSource::Uri(id)) };
+            return Ok(Some(Piece::Media(media)));
+        }
+        (None, Some(_)) => {
+            losses.push(at.field("file_id").loss(
+                LossCode::PartDropped,
+                "there is no such file here; send its bytes or an address of Gemini's",
+            ));
+            return Ok(None);
+        }
+        (None, None) => return Err(at.field("file_data").bad("a file is needed")),
+    };
+    Ok(Some(Piece::Media(Media { name, ..plain(Some(mime), source) })))
+}
+
+fn plain<'a>(mime: Option<Cow<'a, str>>, source: MediaSource<'a>) -> Media<'a> {
+    Media { mime, source, name: None, modifiers: Vec::new() }
+}
+
+fn is_data_url(url: &Text<'_>) -> bool {
+    url.escaped().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
+}
+
+/// The MIME type and the base64 text of a data URL. The text is cut out as it is written: it may
+/// be megabytes long.
+fn data_url(url: &Text<'_>) -> Option<(String, Text<'static>)> {
+    let (head, data) = url.escaped().get(5..)?.split_once(',')?;
+    let head = head.replace("\\/", "/");
+    let mime = head.strip_suffix(";base64")?;
+    let mime = mime.split(';').next().unwrap_or_default();
+    if mime.is_empty() || data.is_empty() {
+        return None;
+    }
+    let data = Raw::parse(format!("\"{data}\""))?.into_text()?;
+    Some((mime.to_owned(), data))
+}
+
+/// What a file is by its name. OpenAI takes PDFs only, so that is what a nameless one is.
+fn mime_of(name: Option<&str>) -> &'static str {
+    let extension = name.and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
+    match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("csv") => "text/csv",
+        Some("html" | "htm") => "text/html",
+        Some("jpeg" | "jpg") => "image/jpeg",
+        Some("json") => "application/json",
+        Some("md") => "text/markdown",
+        Some("png") => "image/png",
+        Some("txt") => "text/plain",
+        Some("webp") => "image/webp",
+        Some(_) | None => "application/pdf",
+    }
+}

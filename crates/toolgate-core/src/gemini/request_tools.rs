@@ -1,0 +1,213 @@
+//! Tools and how they may be used.
+
+use std::borrow::Cow;
+
+use super::request::{camel, reread};
+use super::wire;
+use crate::canon::{
+    BadRequest, Function, LossCode, Losses, Request, SchemaForm, ServerTool, Tool, ToolChoice,
+    ToolName,
+};
+use crate::json::{Fields, Kind, Path, Raw, Text};
+
+/// Fills in the tools. Each member of a tool object is a tool of its own.
+pub(super) fn decode_tools<'a>(
+    tools: Option<wire::List<Fields<'a>>>,
+    at: &Path<'_>,
+    request: &mut Request<'a>,
+    losses: &mut Losses,
+) -> Result<(), BadRequest> {
+    let Some(wire::List(tools)) = tools else { return Ok(()) };
+    for (index, Fields(members)) in tools.into_iter().enumerate() {
+        let at = at.index(index);
+        for (key, body) in members {
+            let key = camel(key);
+            if body.kind() == Kind::Null {
+                continue;
+            }
+            if key == "functionDeclarations" {
+                decode_declarations(&body, &at.field(&key), request, losses)?;
+            } else {
+                request.tools.push(Tool::Server(server_tool(key, body)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn server_tool<'a>(kind: Cow<'a, str>, body: Raw<'a>) -> ServerTool<'a> {
+    let plain = body.compact() == "{}";
+    match &*kind {
+        "googleSearch" if plain => ServerTool::WebSearch { name: Cow::Borrowed("google_search") },
+        "urlContext" if plain => ServerTool::UrlContext { name: Cow::Borrowed("url_context") },
+        "codeExecution" if plain => {
+            ServerTool::CodeExecution { name: Cow::Borrowed("code_execution") }
+        }
+        _ => ServerTool::Gemini { kind, body },
+    }
+}
+
+fn decode_declarations<'a>(
+    body: &Raw<'a>,
+    at: &Path<'_>,
+    request: &mut Request<'a>,
+    losses: &mut Losses,
+) -> Result<(), BadRequest> {
+    if body.kind() != Kind::Array {
+        let declaration = reread(body, at, losses)?;
+        request.tools.push(decode_declaration(declaration, at, losses)?);
+        return Ok(());
+    }
+    let declarations: Vec<wire::FunctionDeclaration<'a>> = reread(body, at, losses)?;
+    request.tools.reserve(declarations.len());
+    for (index, declaration) in declarations.into_iter().enumerate() {
+        request.tools.push(decode_declaration(declaration, &at.index(index), losses)?);
+    }
+    Ok(())
+}
+
+/// The pairs `parameters`/`parametersJsonSchema` and `response`/`responseJsonSchema` say the same
+/// thing in two forms; the JSON Schema one says more.
+fn decode_declaration<'a>(
+    declaration: wire::FunctionDeclaration<'a>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<Tool<'a>, BadRequest> {
+    let Some(name) = declaration.name.filter(|name| !name.is_empty()) else {
+        return Err(at.field("name").bad("a function needs a name"));
+    };
+    let name = name.into_cow();
+    let mut lose = |field: &str, code: LossCode, detail: &str| {
+        let mut loss = at.field(field).loss(code, detail);
+        loss.tool = Some(name.clone().into_owned());
+        losses.push(loss);
+    };
+    let (parameters, form) = match (declaration.parameters_json_schema, declaration.parameters) {
+        (Some(schema), other) => {
+            if other.is_some() {
+                lose("parameters", LossCode::Ignored, "`parametersJsonSchema` says it already");
+            }
+            (Some(schema), SchemaForm::JsonSchema)
+        }
+        (None, Some(schema)) => (Some(schema), SchemaForm::Gemini),
+        (None, None) if declaration.response.is_some() => (None, SchemaForm::Gemini),
+        (None, None) => (None, SchemaForm::JsonSchema),
+    };
+    let (response, other) = match form {
+        SchemaForm::JsonSchema => (declaration.response_json_schema, declaration.response),
+        SchemaForm::Gemini => (declaration.response, declaration.response_json_schema),
+    };
+    if other.is_some() {
+        lose("response", LossCode::Ignored, "it is not written like the parameters; left out");
+    }
+    if declaration.behavior.is_some() {
+        lose("behavior", LossCode::Ignored, "only the Live API knows it");
+    }
+    Ok(Tool::Function(Function {
+        name: ToolName::plain(name),
+        description: declaration.description,
+        parameters,
+        form,
+        response,
+        deferred: false,
+        at: at.to_string(),
+    }))
+}
+
+/// Fills in which tools may be called. What has no place of its own in [`Request`] is kept under
+/// its path, `toolConfig.retrievalConfig`, among the fields that Gemini's encoder copies.
+pub(super) fn decode_tool_config<'a>(
+    config: Option<wire::ToolConfig<'a>>,
+    at: &Path<'_>,
+    request: &mut Request<'a>,
+    losses: &mut Losses,
+) -> Result<(), BadRequest> {
+    let Some(config) = config else { return Ok(()) };
+    if let Some(calling) = config.function_calling_config {
+        let at = at.field("functionCallingConfig");
+        if calling.stream_function_call_arguments == Some(true) {
+            let at = at.field("streamFunctionCallArguments");
+            losses.push(at.loss(LossCode::Ignored, "calls are sent whole"));
+        }
+        request.tool_choice = decode_choice(calling, &request.tools, &at, losses)?;
+    }
+    let copied = [
+        ("toolConfig.retrievalConfig", config.retrieval_config),
+        (
+            "toolConfig.includeServerSideToolInvocations",
+            config.include_server_side_tool_invocations,
+        ),
+    ];
+    request.gemini.extend(copied.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
+    Ok(())
+}
+
+fn decode_choice<'a>(
+    config: wire::FunctionCallingConfig<'a>,
+    tools: &[Tool<'a>],
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<ToolChoice<'a>, BadRequest> {
+    let at_names = at.field("allowedFunctionNames");
+    let names: Vec<Text<'a>> = match config.allowed_function_names {
+        None => Vec::new(),
+        Some(raw) if raw.kind() == Kind::Array => reread(&raw, &at_names, losses)?,
+        Some(raw) => match raw.into_text() {
+            Some(one) => vec![one],
+            None => return Err(at_names.bad("expected an array of names")),
+        },
+    };
+    let mut names: Vec<ToolName<'a>> =
+        names.into_iter().map(|name| ToolName::plain(name.into_cow())).collect();
+    let mode = decode_mode(config.mode, &at.field("mode"))?;
+    Ok(match (mode, names.len()) {
+        (Mode::None, _) => ToolChoice::None,
+        (Mode::Any, 0) => ToolChoice::Any,
+        (Mode::Any, 1) => names.pop().map_or(ToolChoice::Any, ToolChoice::One),
+        (Mode::Any, _) => ToolChoice::Allowed { required: true, names },
+        (Mode::Validated, 0) => {
+            // Without names every function is meant, and the calls are still to be validated.
+            let names: Vec<_> = functions(tools).collect();
+            match names.is_empty() {
+                true => ToolChoice::Auto,
+                false => ToolChoice::Allowed { required: false, names },
+            }
+        }
+        (Mode::Auto, 0) => ToolChoice::Auto,
+        (Mode::Unset, 0) => ToolChoice::Unset,
+        (Mode::Validated | Mode::Auto | Mode::Unset, _) => {
+            ToolChoice::Allowed { required: false, names }
+        }
+    })
+}
+
+fn functions<'t, 'a: 't>(tools: &'t [Tool<'a>]) -> impl Iterator<Item = ToolName<'a>> + 't {
+    tools.iter().filter_map(|tool| match tool {
+        Tool::Function(function) => Some(function.name.clone()),
+        Tool::Freeform { name, .. } => Some(name.clone()),
+        Tool::Server(_) => None,
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Mode {
+    Unset,
+    Auto,
+    Any,
+    None,
+    Validated,
+}
+
+/// Enums come by name, in any case, or by number.
+fn decode_mode(mode: Option<Raw<'_>>, at: &Path<'_>) -> Result<Mode, BadRequest> {
+    let Some(mode) = mode else { return Ok(Mode::Unset) };
+    let word = mode.as_text().map(|text| text.decode().to_ascii_uppercase());
+    match word.as_deref().unwrap_or_else(|| mode.get()) {
+        "" | "MODE_UNSPECIFIED" | "0" => Ok(Mode::Unset),
+        "AUTO" | "1" => Ok(Mode::Auto),
+        "ANY" | "2" => Ok(Mode::Any),
+        "NONE" | "3" => Ok(Mode::None),
+        "VALIDATED" | "4" => Ok(Mode::Validated),
+        _ => Err(at.bad("expected AUTO, ANY, NONE or VALIDATED")),
+    }
+}

@@ -1,0 +1,23 @@
+//! Gemini's answer, from its bytes to events.
+//!
+//! ```text
+//! bytes ─► sse::Reader ─► frame ─► wire::Chunk ─► Turn ─► Event
+//!                                                  ├─ call: one functionCall after the other,
+//!                                                  │        whole or in pieces (partial)
+//!                                                  └─ end:  what the last finishReason means
+//! ```
+//!
+//! Chunks are deltas. A `finishReason` ends nothing: Gemini sends one in the middle of a turn with
+//! built-in tools, some back ends one with every chunk. Only the end of the input ends the turn,
+//! and the last reason counts.
+
+mod call;
+mod end;
+mod imitation;
+mod names;
+mod partial;
+mod stream;
+mod turn;
+mod wire;
+
+pub use stream::{StreamDecoder, decode_response};

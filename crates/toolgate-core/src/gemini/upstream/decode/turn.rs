@@ -1,0 +1,354 @@
+//! One answer in the making: chunks in, events out.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::call::Open;
+use super::imitation::Imitation;
+use super::wire::{Candidate, Chunk, Part};
+use crate::canon::{
+    Event, Failure, IdGen, Loss, LossCode, Losses, Media, MediaSource, ServerActivity, Signature,
+    Sink, Start, Usage,
+};
+use crate::gemini::upstream::Exchange;
+use crate::gemini::upstream::fail::failure_in_stream;
+use crate::json::{Raw, Text};
+
+/// More than these tell nobody anything.
+const MAX_LOSSES: usize = 200;
+/// The most grounding objects that are kept for the end.
+const MAX_GROUNDING: usize = 256;
+
+/// What is known of the answer so far.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) exchange: Arc<Exchange>,
+    pub(super) ids: IdGen,
+    is_started: bool,
+    is_ended: bool,
+    /// From chunks that came before the first one worth an event.
+    response_id: Option<String>,
+    model_version: Option<String>,
+    pub(super) usage: Usage,
+    /// The last `finishReason`.
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
+    /// Why the prompt was refused.
+    pub(super) blocked: Option<String>,
+    /// A word that can be seen has been said, a medium shown, or something done by Gemini itself.
+    pub(super) has_content: bool,
+    /// The function that stands for a structured answer was called.
+    pub(super) has_answered: bool,
+    /// How many calls were given on.
+    pub(super) calls: usize,
+    /// The call that is not whole yet.
+    pub(super) open: Option<Open>,
+    pub(super) grounding: Vec<Raw<'static>>,
+    pub(super) imitation: Imitation,
+    pub(super) losses: Losses,
+}
+
+impl Turn {
+    pub(super) fn new(exchange: Arc<Exchange>, ids: IdGen) -> Self {
+        Self {
+            exchange,
+            ids,
+            is_started: false,
+            is_ended: false,
+            response_id: None,
+            model_version: None,
+            usage: Usage::default(),
+            reason: None,
+            message: None,
+            blocked: None,
+            has_content: false,
+            has_answered: false,
+            calls: 0,
+            open: None,
+            grounding: Vec::new(),
+            imitation: Imitation::default(),
+            losses: Losses::new(),
+        }
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    pub(super) fn fail(&mut self, failure: Failure, sink: &mut dyn Sink) {
+        self.end(&Event::Fail(failure), sink);
+    }
+
+    pub(super) fn end(&mut self, event: &Event<'_>, sink: &mut dyn Sink) {
+        self.is_ended = true;
+        sink.event(event);
+    }
+
+    /// Takes one chunk.
+    pub(super) fn chunk(&mut self, json: &str, sink: &mut dyn Sink) -> serde_json::Result<()> {
+        let chunk: Chunk<'_> = serde_json::from_str(json)?;
+        if let Some(error) = &chunk.error {
+            self.fail(failure_in_stream(error.get(), json), sink);
+            return Ok(());
+        }
+        if let Some(counts) = &chunk.usage {
+            self.usage.merge(&counts.usage());
+        }
+        self.unknown("", &chunk.unknown);
+        let blocked = chunk.feedback.as_ref().and_then(|feedback| {
+            let reason = feedback.reason.as_ref()?.decode().into_owned();
+            let is_named = !reason.is_empty() && !reason.ends_with("_UNSPECIFIED");
+            is_named.then(|| (reason, feedback.message.as_ref().map(|it| it.decode().into_owned())))
+        });
+        let candidates = chunk.candidates.as_deref().unwrap_or_default();
+        if candidates.is_empty() && blocked.is_none() {
+            self.remember(&chunk);
+            return Ok(());
+        }
+        self.start(&chunk, sink);
+        if let Some((reason, message)) = blocked {
+            self.blocked = Some(reason);
+            self.message = message;
+        }
+        for (position, candidate) in candidates.iter().enumerate() {
+            let index = candidate.index.as_ref().map_or(position as u64, |it| it.0);
+            if index == 0 {
+                self.candidate(candidate, sink)?;
+            } else {
+                self.lose(
+                    format!("candidates[{index}]"),
+                    LossCode::PartDropped,
+                    "only the first candidate is given on",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, chunk: &Chunk<'_>) {
+        let owned = |text: &Option<Text<'_>>| text.as_ref().map(|it| it.decode().into_owned());
+        if !self.is_started {
+            self.response_id = owned(&chunk.response_id).or_else(|| self.response_id.take());
+            self.model_version = owned(&chunk.model_version).or_else(|| self.model_version.take());
+        }
+    }
+
+    fn start(&mut self, chunk: &Chunk<'_>, sink: &mut dyn Sink) {
+        if self.is_started {
+            return;
+        }
+        self.remember(chunk);
+        self.is_started = true;
+        sink.event(&Event::Start(Start {
+            response_id: self.response_id.take().map(Cow::Owned),
+            model_version: self.model_version.take().map(Cow::Owned),
+            usage: self.usage,
+        }));
+    }
+
+    fn candidate(&mut self, read: &Candidate<'_>, sink: &mut dyn Sink) -> serde_json::Result<()> {
+        let content = read.content.as_ref();
+        for part in content.and_then(|it| it.parts.as_deref()).unwrap_or_default() {
+            self.part(part, sink)?;
+        }
+        if let Some(content) = content {
+            self.unknown("candidates[0].content.", &content.unknown);
+        }
+        self.unknown("candidates[0].", &read.unknown);
+        if let Some(grounding) = &read.grounding
+            && self.grounding.len() < MAX_GROUNDING
+            && !self.grounding.contains(grounding)
+        {
+            self.grounding.push(grounding.clone().into_owned());
+        }
+        if let Some(reason) = &read.finish_reason {
+            let reason = reason.decode();
+            if !reason.is_empty() && reason != "FINISH_REASON_UNSPECIFIED" {
+                self.reason = Some(reason.into_owned());
+                self.message = read.finish_message.as_ref().map(|it| it.decode().into_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, raw: &Raw<'_>, sink: &mut dyn Sink) -> serde_json::Result<()> {
+        if raw.get() == "null" {
+            return Ok(());
+        }
+        let mut part: Part<'_> = serde_json::from_str(raw.get())?;
+        let thought = part.thought == Some(true);
+        let is_media = part.inline.is_some() || part.file.is_some();
+        if is_media {
+            self.text(part.text.take(), thought, None, sink);
+            self.settle(sink);
+            self.media(part, sink);
+            return Ok(());
+        }
+        let kind = part.unknown.iter().position(|(name, _)| !MODIFIERS.contains(&&**name));
+        if part.text.is_none()
+            && part.call.is_none()
+            && let Some(kind) = kind
+        {
+            let (name, body) = part.unknown.swap_remove(kind);
+            self.settle(sink);
+            self.has_content = true;
+            sink.event(&Event::Server(ServerActivity {
+                kind: camel_case(name),
+                body,
+                part: raw.borrowed(),
+                issuer: Some(self.exchange.target.issuer()),
+            }));
+            return Ok(());
+        }
+        self.unknown("candidates[0].content.parts.", &part.unknown);
+        let call = part.call.take();
+        let signature = part.signature.take();
+        let (on_call, on_text) = if call.is_some() { (signature, None) } else { (None, signature) };
+        self.text(part.text.take(), thought, on_text.as_ref(), sink);
+        if let Some(call) = call {
+            self.call(&call, on_call.as_ref(), sink);
+        }
+        Ok(())
+    }
+
+    pub(super) fn text(
+        &mut self,
+        text: Option<Text<'_>>,
+        thought: bool,
+        signature: Option<&Text<'_>>,
+        sink: &mut dyn Sink,
+    ) {
+        let mut len = 0;
+        if let Some(text) = text.filter(|it| !it.is_empty()) {
+            self.settle(sink);
+            if signature.is_some() {
+                len = text.decode().len();
+            }
+            if thought {
+                sink.event(&Event::Thought(text));
+            } else {
+                self.has_content = self.has_content || !is_invisible(&text);
+                self.imitation.feed(&text);
+                sink.event(&Event::Text(text));
+            }
+        }
+        let signature = signature.map(Text::decode);
+        if let Some(signature) = signature.and_then(|it| self.sign(it)) {
+            self.settle(sink);
+            sink.event(&Event::Signature { thought, len, signature });
+        }
+    }
+
+    fn media(&mut self, part: Part<'_>, sink: &mut dyn Sink) {
+        let (mime, source, name) = match (part.inline, part.file) {
+            (Some(blob), _) => (blob.mime, blob.data.map(MediaSource::Inline), blob.name),
+            (None, Some(file)) => (file.mime, file.uri.map(MediaSource::Uri), file.name),
+            (None, None) => (None, None, None),
+        };
+        let Some(source) = source else {
+            let at = "candidates[0].content.parts".to_owned();
+            self.lose(at, LossCode::PartDropped, "a medium without bytes or address");
+            return;
+        };
+        self.has_content = true;
+        let mut modifiers = part.unknown;
+        let literal = |text: &Text<'_>| Raw::parse(text.literal().to_owned());
+        if let Some(signature) = part.signature.as_ref().and_then(literal) {
+            modifiers.push((Cow::Borrowed("thoughtSignature"), signature));
+        }
+        if part.thought == Some(true)
+            && let Some(thought) = Raw::parse("true".to_owned())
+        {
+            modifiers.push((Cow::Borrowed("thought"), thought));
+        }
+        let owned = |text: Text<'_>| Cow::Owned(text.decode().into_owned());
+        sink.event(&Event::Media(Media {
+            mime: mime.map(owned),
+            source,
+            name: name.map(owned),
+            modifiers,
+        }));
+    }
+
+    /// A signature of the model that was asked.
+    pub(super) fn sign<'s>(&self, value: impl Into<Cow<'s, str>>) -> Option<Signature<'s>> {
+        Signature::new(value, Some(self.exchange.target.issuer()))
+    }
+
+    /// Notes a loss once.
+    pub(super) fn lose(&mut self, at: String, code: LossCode, detail: impl Into<String>) {
+        self.lose_of(at, code, detail, None);
+    }
+
+    /// Notes a loss of a tool's once.
+    pub(super) fn lose_of(
+        &mut self,
+        at: String,
+        code: LossCode,
+        detail: impl Into<String>,
+        tool: Option<String>,
+    ) {
+        let known = |it: &Loss| it.code == code && it.at == at;
+        if self.losses.len() < MAX_LOSSES && !self.losses.iter().any(known) {
+            self.losses.push(Loss { at, code, detail: detail.into(), tool });
+        }
+    }
+
+    pub(super) fn broken_unicode(&mut self) {
+        let detail = "bytes that are no UTF-8 became U+FFFD";
+        self.lose("candidates".to_owned(), LossCode::Changed, detail);
+    }
+
+    fn unknown(&mut self, at: &str, members: &[(Cow<'_, str>, Raw<'_>)]) {
+        for (name, value) in members {
+            if value.get() == "null" {
+                continue;
+            }
+            let (code, detail) = if NOT_CARRIED.contains(&&**name) {
+                (LossCode::Ignored, "only Gemini has this; it was left out")
+            } else {
+                (LossCode::UnknownField, "toolgate does not know this field; it was left out")
+            };
+            self.lose(format!("{at}{name}"), code, detail);
+        }
+    }
+}
+
+/// Members of a part that say something about it and are not what it is.
+const MODIFIERS: [&str; 12] = [
+    "videoMetadata",
+    "video_metadata",
+    "mediaResolution",
+    "media_resolution",
+    "mediaProcessing",
+    "media_processing",
+    "partMetadata",
+    "part_metadata",
+    "audioTranscription",
+    "audio_transcription",
+    "speechMetadata",
+    "speech_metadata",
+];
+
+/// Members of a candidate that events have no place for.
+const NOT_CARRIED: [&str; 4] =
+    ["citationMetadata", "urlContextMetadata", "logprobsResult", "continuationToken"];
+
+/// The kind's name as Google writes it.
+fn camel_case(name: Cow<'_, str>) -> Cow<'_, str> {
+    match &*name {
+        "executable_code" => Cow::Borrowed("executableCode"),
+        "code_execution_result" => Cow::Borrowed("codeExecutionResult"),
+        "tool_call" => Cow::Borrowed("toolCall"),
+        "tool_response" => Cow::Borrowed("toolResponse"),
+        _ => name,
+    }
+}
+
+/// White space and characters without width only (field case H2).
+fn is_invisible(text: &Text<'_>) -> bool {
+    text.decode().chars().all(|it| {
+        it.is_whitespace()
+            || matches!(it, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{AD}')
+    })
+}

@@ -1,0 +1,440 @@
+//! Google's errors: one table from its envelope to a [`Failure`].
+//!
+//! ```text
+//! {"error": {"code": 429, "message": "…", "status": "RESOURCE_EXHAUSTED", "details": [
+//!    {"@type": "…ErrorInfo",    "reason": "API_KEY_INVALID"},
+//!    {"@type": "…QuotaFailure", "violations": [{"quotaId": "…PerDay…"}]},
+//!    {"@type": "…RetryInfo",    "retryDelay": "34.4s"}]}}
+//! ```
+//!
+//! The envelope comes as an object, as an array of one, or as an event; in front of it stand
+//! proxies that answer with a page.
+
+use std::ops::ControlFlow;
+
+use serde_json::Value;
+
+use crate::canon::{Failure, FailureKind};
+use crate::sse::{Frame, FrameKind, Reader};
+
+/// Reads an answer that is an error.
+///
+/// ```
+/// use toolgate_core::canon::FailureKind;
+/// use toolgate_core::gemini::upstream::decode_error;
+/// let body = br#"{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}"#;
+/// assert_eq!(decode_error(503, body).kind, FailureKind::Overloaded);
+/// ```
+pub fn decode_error(status: u16, body: &[u8]) -> Failure {
+    let mut found = None;
+    let mut take = |frame: Frame<'_>| {
+        if frame.kind != FrameKind::Noise
+            && let Ok(json) = std::str::from_utf8(frame.bytes)
+            && let Some(error) = envelope(json)
+        {
+            found = Some(failure(Some(status), &error, json));
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    let mut reader = Reader::default();
+    // A frame that is too large is no error envelope.
+    let _ = reader.feed(body, &mut take).and_then(|()| reader.finish(&mut take));
+    found.unwrap_or_else(|| without_envelope(status, std::str::from_utf8(body).unwrap_or_default()))
+}
+
+/// What a chunk's `error` member says; `chunk` is the whole chunk.
+pub(super) fn failure_in_stream(error: &str, chunk: &str) -> Failure {
+    let error = serde_json::from_str(error).unwrap_or_default();
+    failure(None, &error, chunk)
+}
+
+fn envelope(json: &str) -> Option<Value> {
+    let mut value: Value = serde_json::from_str(json).ok()?;
+    if let Value::Array(values) = &mut value {
+        value = values.first_mut()?.take();
+    }
+    value.get_mut("error").map(Value::take)
+}
+
+fn failure(http: Option<u16>, error: &Value, body: &str) -> Failure {
+    let error = Error::read(error);
+    let status = http
+        .filter(|status| *status >= 400)
+        .or(error.code)
+        .or_else(|| error.word.as_deref().and_then(status_of_word))
+        .or(http);
+    let kind = kind(status, &error);
+    let message = match (error.message.is_empty(), &error.word, status) {
+        (false, _, _) => error.message.clone(),
+        (true, Some(word), _) => format!("Gemini answered {word}"),
+        (true, None, Some(status)) => format!("Gemini answered {status}"),
+        (true, None, None) => "Gemini answered with an error that says nothing".to_owned(),
+    };
+    Failure {
+        retry_after_ms: error.retry_after_ms.filter(|_| kind.is_retryable()),
+        upstream_status: status,
+        upstream_code: error.word,
+        upstream_body: Some(body.trim().to_owned()),
+        ..Failure::new(kind, message)
+    }
+}
+
+fn without_envelope(status: u16, body: &str) -> Failure {
+    let title = || {
+        let start = body.find("<title>")? + "<title>".len();
+        let length = body.get(start..)?.find("</title>")?;
+        body.get(start..start + length)
+    };
+    let said = match body.trim_start() {
+        "" => None,
+        page if page.starts_with('<') => title(),
+        text => Some(text),
+    };
+    let message = match said.map(excerpt).filter(|said| !said.is_empty()) {
+        Some(said) => format!("Gemini answered {status}: {said}"),
+        None => format!("Gemini answered {status} and did not say why"),
+    };
+    let is_json =
+        serde_json::from_str::<Value>(body).is_ok_and(|it| it.is_object() || it.is_array());
+    Failure {
+        upstream_status: Some(status),
+        upstream_body: is_json.then(|| body.trim().to_owned()),
+        ..Failure::new(kind(Some(status), &Error::default()), message)
+    }
+}
+
+/// What the envelope says, as far as anybody acts on it.
+#[derive(Debug, Default)]
+struct Error {
+    code: Option<u16>,
+    word: Option<String>,
+    message: String,
+    reasons: Vec<String>,
+    per_day: bool,
+    retry_after_ms: Option<u64>,
+}
+
+impl Error {
+    fn read(error: &Value) -> Self {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let list = |value: &Value, name: &str| {
+            value.get(name).and_then(Value::as_array).cloned().unwrap_or_default()
+        };
+        let code = match &error["code"] {
+            Value::Number(code) => code.as_u64().and_then(|code| code.try_into().ok()),
+            Value::String(code) => code.parse().ok(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        };
+        let mut read = Self {
+            code: code.filter(|code| (400..600).contains(code)),
+            word: text(&error["status"]),
+            message: text(&error["message"]).or_else(|| text(error)).unwrap_or_default(),
+            ..Self::default()
+        };
+        for old in list(error, "errors") {
+            read.reasons.extend(text(&old["reason"]));
+        }
+        for detail in list(error, "details") {
+            read.reasons.extend(text(&detail["reason"]));
+            let metadata = &detail["metadata"];
+            read.per_day |= ["quota_limit", "quotaId", "quota_id"]
+                .iter()
+                .any(|name| is_per_day(&metadata[*name]));
+            read.per_day |= list(&detail, "violations").iter().any(|it| is_per_day(&it["quotaId"]));
+            if let Some(delay) = detail["retryDelay"].as_str() {
+                read.retry_after_ms = duration_ms(delay);
+            }
+        }
+        read.retry_after_ms = read.retry_after_ms.or_else(|| retry_in_words(&read.message));
+        read
+    }
+
+    fn has_reason(&self, names: &[&str]) -> bool {
+        self.reasons.iter().any(|reason| names.contains(&reason.as_str()))
+    }
+
+    fn says(&self, words: &[&str]) -> bool {
+        let message = self.message.to_ascii_lowercase();
+        words.iter().any(|word| message.contains(word))
+    }
+}
+
+fn is_per_day(quota: &Value) -> bool {
+    quota.as_str().is_some_and(|quota| quota.contains("PerDay"))
+}
+
+fn kind(status: Option<u16>, error: &Error) -> FailureKind {
+    if error.has_reason(BAD_KEY) || error.says(&["api key not valid", "api key expired"]) {
+        return FailureKind::Authentication;
+    }
+    if error.has_reason(&["BILLING_DISABLED"]) {
+        return FailureKind::Billing;
+    }
+    if error.says(TOO_LONG) {
+        return FailureKind::ContextTooLong;
+    }
+    if error.says(&["payload size exceeds"]) {
+        return FailureKind::TooLarge;
+    }
+    match status {
+        Some(400) if error.word.as_deref() == Some("FAILED_PRECONDITION") => {
+            if error.says(&["billing"]) {
+                FailureKind::Billing
+            } else if error.says(&["location", "country", "region"]) {
+                FailureKind::Permission
+            } else {
+                FailureKind::InvalidRequest
+            }
+        }
+        Some(401) => FailureKind::Authentication,
+        Some(402) => FailureKind::Billing,
+        Some(403) => FailureKind::Permission,
+        Some(404) => FailureKind::NotFound,
+        Some(408 | 504) => FailureKind::Timeout,
+        Some(413) => FailureKind::TooLarge,
+        Some(429) if error.per_day || error.has_reason(&["dailyLimitExceeded"]) => {
+            FailureKind::QuotaExhausted
+        }
+        Some(429) => FailureKind::RateLimited,
+        Some(499) => FailureKind::Cut,
+        Some(400..=498) => FailureKind::InvalidRequest,
+        Some(501) => FailureKind::Unsupported,
+        Some(503 | 529) => FailureKind::Overloaded,
+        Some(500..=599) => FailureKind::Internal,
+        Some(_) => FailureKind::UpstreamProtocol,
+        None => FailureKind::Internal,
+    }
+}
+
+const BAD_KEY: &[&str] = &[
+    "API_KEY_INVALID",
+    "API_KEY_EXPIRED",
+    "ACCESS_TOKEN_EXPIRED",
+    "ACCESS_TOKEN_INVALID",
+    "ACCESS_TOKEN_TYPE_UNSUPPORTED",
+    "CREDENTIALS_MISSING",
+    "keyInvalid",
+    "keyExpired",
+    "authError",
+];
+
+/// How Google words it when the conversation does not fit; it has used both 400 and 500 for it.
+const TOO_LONG: &[&str] = &[
+    "exceeds the maximum number of tokens",
+    "exceeds the maximum token",
+    "input token count (",
+    "input context is too long",
+    "input is too long",
+];
+
+/// The beginning of what somebody said, on one line.
+pub(super) fn excerpt(text: &str) -> String {
+    const LENGTH: usize = 200;
+    let line: String =
+        text.chars().map(|it| if it.is_control() { ' ' } else { it }).take(LENGTH).collect();
+    let mut words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.len() > line.len() {
+        words.push('…');
+    }
+    words
+}
+
+fn status_of_word(word: &str) -> Option<u16> {
+    Some(match word {
+        "INVALID_ARGUMENT" | "FAILED_PRECONDITION" | "OUT_OF_RANGE" => 400,
+        "UNAUTHENTICATED" => 401,
+        "PERMISSION_DENIED" => 403,
+        "NOT_FOUND" => 404,
+        "ABORTED" | "ALREADY_EXISTS" => 409,
+        "RESOURCE_EXHAUSTED" => 429,
+        "CANCELLED" => 499,
+        "INTERNAL" | "UNKNOWN" | "DATA_LOSS" => 500,
+        "UNIMPLEMENTED" => 501,
+        "UNAVAILABLE" => 503,
+        "DEADLINE_EXCEEDED" => 504,
+        _ => return None,
+    })
+}
+
+/// `34.4s` → 34400, rounded up.
+fn duration_ms(delay: &str) -> Option<u64> {
+    let delay = delay.trim();
+    let (number, unit) = match delay.strip_suffix("ms") {
+        Some(number) => (number, 1.0),
+        None => (delay.strip_suffix('s')?, 1000.0),
+    };
+    // Ten digits and a fraction are enough for anything that a client would wait for.
+    let plain = number.len() <= 24 && number.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+    let ms = (number.parse::<f64>().ok().filter(|_| plain)? * unit * 1000.0).round() / 1000.0;
+    (ms < 1e15).then(|| ms.ceil() as u64)
+}
+
+/// Messages end in "Please retry in 34.4s." even where `RetryInfo` is missing.
+fn retry_in_words(message: &str) -> Option<u64> {
+    let at = message.find("retry in ")? + "retry in ".len();
+    let delay = message.get(at..)?.split_whitespace().next()?;
+    duration_ms(delay.trim_end_matches(['.', ',', ';']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use FailureKind::*;
+
+    #[track_caller]
+    fn check(status: u16, error: &str, kind: FailureKind, retry_after_ms: Option<u64>) {
+        let inner = format!("{{\"error\":{error}}}");
+        for body in [inner.clone(), format!("[{inner}\n]"), format!("data: {inner}\r\n\r\n")] {
+            let failure = decode_error(status, body.as_bytes());
+            assert_eq!((failure.kind, failure.retry_after_ms), (kind, retry_after_ms), "{body}");
+            assert_eq!(failure.upstream_body.as_deref(), Some(inner.as_str()));
+        }
+        let in_stream = failure_in_stream(error, &inner);
+        assert_eq!((in_stream.kind, in_stream.retry_after_ms), (kind, retry_after_ms), "{inner}");
+    }
+
+    #[test]
+    fn table() {
+        let plain =
+            |code: u16, word: &str| format!(r#"{{"code":{code},"message":"m","status":"{word}"}}"#);
+        for (code, word, kind) in [
+            (400, "INVALID_ARGUMENT", InvalidRequest),
+            (400, "FAILED_PRECONDITION", InvalidRequest),
+            (401, "UNAUTHENTICATED", Authentication),
+            (402, "RESOURCE_EXHAUSTED", Billing),
+            (403, "PERMISSION_DENIED", Permission),
+            (404, "NOT_FOUND", NotFound),
+            (409, "ABORTED", InvalidRequest),
+            (413, "", TooLarge),
+            (429, "RESOURCE_EXHAUSTED", RateLimited),
+            (499, "CANCELLED", Cut),
+            (500, "INTERNAL", Internal),
+            (501, "UNIMPLEMENTED", Unsupported),
+            (502, "", Internal),
+            (503, "UNAVAILABLE", Overloaded),
+            (504, "DEADLINE_EXCEEDED", Timeout),
+        ] {
+            check(code, &plain(code, word), kind, None);
+        }
+        check(429, r#"{"message":"m","status":"RESOURCE_EXHAUSTED"}"#, RateLimited, None);
+    }
+
+    #[test]
+    fn what_the_details_say() {
+        check(
+            400,
+            r#"{"code":400,"message":"m","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com"}]}"#,
+            Authentication,
+            None,
+        );
+        check(
+            429,
+            r#"{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.4s"}]}"#,
+            RateLimited,
+            Some(34_400),
+        );
+        check(
+            429,
+            r#"{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"47s"}]}"#,
+            QuotaExhausted,
+            None,
+        );
+        check(
+            429,
+            r#"{"code":429,"message":"m","errors":[{"message":"m","domain":"global","reason":"rateLimitExceeded"}]}"#,
+            RateLimited,
+            None,
+        );
+        check(
+            403,
+            r#"{"code":403,"message":"m","details":[{"reason":"BILLING_DISABLED"}]}"#,
+            Billing,
+            None,
+        );
+    }
+
+    #[test]
+    fn what_the_message_says() {
+        let message = |code: u16, word: &str, message: &str| {
+            format!(r#"{{"code":{code},"message":"{message}","status":"{word}"}}"#)
+        };
+        for (code, word, said, kind, retry) in [
+            (
+                400,
+                "INVALID_ARGUMENT",
+                "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+                ContextTooLong,
+                None,
+            ),
+            (
+                400,
+                "INVALID_ARGUMENT",
+                "API key not valid. Please pass a valid API key.",
+                Authentication,
+                None,
+            ),
+            (
+                400,
+                "FAILED_PRECONDITION",
+                "User location is not supported for the API use.",
+                Permission,
+                None,
+            ),
+            (400, "FAILED_PRECONDITION", "Please enable billing.", Billing, None),
+            (
+                400,
+                "INVALID_ARGUMENT",
+                "Request payload size exceeds the limit: 20971520 bytes.",
+                TooLarge,
+                None,
+            ),
+            (
+                429,
+                "RESOURCE_EXHAUSTED",
+                "Quota exceeded. Please retry in 12.074824224s.",
+                RateLimited,
+                Some(12_075),
+            ),
+            (429, "RESOURCE_EXHAUSTED", "Please retry in 840.5ms.", RateLimited, Some(841)),
+            (429, "RESOURCE_EXHAUSTED", "Please retry in a while", RateLimited, None),
+        ] {
+            check(code, &message(code, word, said), kind, retry);
+        }
+    }
+
+    #[test]
+    fn bodies_that_are_no_envelope() {
+        for (status, body, kind, message) in [
+            (
+                413,
+                "<!DOCTYPE html><html><head><title>Error 413 (Request Entity Too Large)!!1</title></head></html>",
+                TooLarge,
+                "Gemini answered 413: Error 413 (Request Entity Too Large)!!1",
+            ),
+            (
+                502,
+                "<html>\r\n<body>nothing</body></html>",
+                Internal,
+                "Gemini answered 502 and did not say why",
+            ),
+            (503, "", Overloaded, "Gemini answered 503 and did not say why"),
+            (
+                503,
+                "upstream connect error",
+                Overloaded,
+                "Gemini answered 503: upstream connect error",
+            ),
+            (302, "", UpstreamProtocol, "Gemini answered 302 and did not say why"),
+        ] {
+            let failure = decode_error(status, body.as_bytes());
+            assert_eq!((failure.kind, failure.message.as_str()), (kind, message));
+            assert_eq!(failure.upstream_body, None);
+            assert_eq!(failure.upstream_status, Some(status));
+        }
+        let odd = decode_error(500, br#"{"oops":true}"#);
+        assert_eq!(odd.upstream_body.as_deref(), Some(r#"{"oops":true}"#));
+        assert_eq!(decode_error(400, br#"{"error":"no"}"#).message, "no");
+        assert_eq!(decode_error(400, &[0xFF, 0xFE, b'{']).kind, InvalidRequest);
+    }
+}

@@ -1,0 +1,73 @@
+//! Signatures that the steps of a conversation need.
+
+use super::contents::loss;
+use super::scan::CallSite;
+use super::{Content, Piece, Speaker};
+use crate::canon::{Loss, LossCode, Losses};
+use crate::gemini::upstream::signatures::{Ledger, Sent};
+
+/// A signature that came behind the calls, in an empty part, is the first call's.
+pub(super) fn reattach(contents: &mut [Content<'_>]) {
+    for content in contents {
+        let mut first = None;
+        let mut carrier = None;
+        for (at, piece) in content.pieces.iter().enumerate() {
+            match piece {
+                Piece::Call { signature: Some(_), .. } => {
+                    first = None;
+                    break;
+                }
+                Piece::Call { .. } if first.is_none() => first = Some(at),
+                Piece::Text { text, signature: Some(sent) } if text.is_empty() => {
+                    carrier = carrier.or(Some((at, *sent)));
+                }
+                Piece::Call { .. }
+                | Piece::Text { .. }
+                | Piece::Thought { .. }
+                | Piece::Words(_)
+                | Piece::Media { .. }
+                | Piece::Response { .. }
+                | Piece::Raw(_) => {}
+            }
+        }
+        if let (Some(first), Some((carrier, sent))) = (first, carrier) {
+            if let Some(Piece::Call { signature, .. }) = content.pieces.get_mut(first) {
+                *signature = Some(sent);
+            }
+            content.pieces.remove(carrier);
+        }
+    }
+}
+
+/// The first call of every step since the user last said something must be signed.
+pub(super) fn put_placeholders(
+    contents: &mut [Content<'_>],
+    calls: &[CallSite<'_>],
+    ledger: &mut Ledger<'_>,
+    losses: &mut Losses,
+) {
+    let current = contents
+        .iter()
+        .rposition(|content| content.speaker == Speaker::User && !content.responses)
+        .unwrap_or(0);
+    for content in &mut contents[current..] {
+        let first = content.pieces.iter_mut().find_map(|piece| match piece {
+            Piece::Call { site, signature } => Some((*site, signature)),
+            Piece::Text { .. }
+            | Piece::Thought { .. }
+            | Piece::Words(_)
+            | Piece::Media { .. }
+            | Piece::Response { .. }
+            | Piece::Raw(_) => None,
+        });
+        let Some((site, signature @ None)) = first else { continue };
+        *signature = Some(Sent::Placeholder);
+        ledger.count.placeholder += 1;
+        if let Some(call) = calls.get(site) {
+            let detail = "the call's signature is lost; Google's placeholder was sent instead";
+            let tool = Some(call.call.tool.to_string());
+            let loss = loss(call.at, LossCode::PlaceholderSignature, detail);
+            losses.push(Loss { tool, ..loss });
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Thought signatures: never lost, never doubled, never shown to a model that did not issue them.
+//!
+//! ```text
+//! what clients kept for us ─► Request::place_signatures ─► parts carry their own signatures
+//! what a store remembers   ─► ContentKeys ───────────────┘            │
+//!                                                                     ▼
+//!                             Ledger: whose is it, was it sent already, is it real?
+//! ```
+
+mod content_key;
+mod ledger;
+mod place;
+
+pub use content_key::{ContentKeys, content_key};
+pub use ledger::SignatureCount;
+pub(super) use ledger::{Ledger, Sent};
+pub(super) use place::plain;

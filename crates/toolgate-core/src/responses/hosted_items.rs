@@ -1,0 +1,119 @@
+//! Input items of the tools that OpenAI defines and the client runs.
+
+use std::borrow::Cow;
+
+use super::content::{decode_output, media_at};
+use super::hosted::{TOOL_SEARCH, arguments_of_action, arguments_of_actions};
+use super::items::{Conversation, decode_arguments};
+use super::tools::Toolbox;
+use super::wire::{Item, Str};
+use crate::canon::{BadRequest, CallInput, LossCode, Losses, ResultPart};
+use crate::json::{self, Kind, Path, Raw, Text};
+
+impl<'a> Conversation<'a, '_> {
+    pub(super) fn read_hosted_call(
+        &mut self,
+        kind: &str,
+        mut item: Item<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let arguments = match kind {
+            "apply_patch_call" => item.operation.clone(),
+            "computer_call" => arguments_of_actions(item.action.as_ref(), item.actions.as_ref()),
+            "tool_search_call" => item.arguments.clone(),
+            _ => item.action.as_ref().and_then(arguments_of_action),
+        };
+        let input = match arguments {
+            Some(text) if text.kind() == Kind::String => {
+                decode_arguments(Some(&text), &at.field("arguments"), losses)?
+            }
+            Some(arguments) => CallInput::Json(arguments),
+            None => CallInput::Json(Raw::empty_object()),
+        };
+        if kind == "tool_search_call" && item.call_id.is_none() {
+            losses.push(at.loss(LossCode::PartDropped, "a search on somebody else's server"));
+            return Ok(());
+        }
+        if kind == "local_shell_call"
+            && let (Some(id), Some(call_id)) = (&item.id, &item.call_id)
+        {
+            self.local_shells.insert(id.0.clone(), call_id.0.clone());
+        }
+        let name = match kind {
+            "local_shell_call" => "local_shell",
+            "shell_call" => "shell",
+            "apply_patch_call" => "apply_patch",
+            "computer_call" => "computer",
+            _ => TOOL_SEARCH,
+        };
+        item.name = Some(Str(Cow::Borrowed(name)));
+        self.push_call(item, input, at)
+    }
+
+    pub(super) fn read_hosted_output(
+        &mut self,
+        kind: &str,
+        item: Item<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let id = item.call_id.or(item.id).ok_or_else(|| at.field("call_id").bad("missing"))?.0;
+        let id = self.local_shells.get(&id).cloned().unwrap_or(id);
+        let failed = item.status.as_ref().is_some_and(|status| status.0 == "failed");
+        let at_output = at.field("output");
+        let content = match (kind, item.output) {
+            ("computer_call_output", Some(shot)) => screenshot(&shot, &at_output, losses)?,
+            ("apply_patch_call_output", None) => {
+                let said = item.status.map_or(Cow::Borrowed("completed"), |status| status.0);
+                vec![ResultPart::Text(Text::new(&said))]
+            }
+            (_, output) => decode_output(output.as_ref(), &at_output, losses)?,
+        };
+        self.push_result(Some(id), None, failed, content);
+        Ok(())
+    }
+
+    /// Declares what a search found, and tells the model its names.
+    pub(super) fn read_found_tools(
+        &mut self,
+        item: Item<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let mut found = Toolbox::default();
+        if let Some(tools) = &item.tools {
+            let at = at.field("tools");
+            found.declare(tools, &at, true, &mut Losses::new())?;
+            self.toolbox.declare(tools, &at, true, losses)?;
+        }
+        let Some(call_id) = item.call_id else { return Ok(()) };
+        let names: Vec<_> = found.names().map(ToString::to_string).collect();
+        let said = match names.as_slice() {
+            [] => "no tools found".to_owned(),
+            names => format!("these tools can be called now: {}", names.join(", ")),
+        };
+        let content = vec![ResultPart::Text(Text::new(&said))];
+        self.push_result(Some(call_id.0), None, false, content);
+        Ok(())
+    }
+}
+
+/// A `computer_screenshot`.
+fn screenshot<'a>(
+    shot: &Raw<'a>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<Vec<ResultPart<'a>>, BadRequest> {
+    let Some(json) = shot.as_borrowed().filter(|_| shot.kind() == Kind::Object) else {
+        return decode_output(Some(shot), at, losses);
+    };
+    let fields: json::Fields<'a> = json::read(json, at, losses)?;
+    match fields.get("image_url").cloned().and_then(Raw::into_text) {
+        Some(address) => Ok(vec![ResultPart::Media(media_at(address, None))]),
+        None => {
+            losses.push(at.loss(LossCode::PartDropped, "a picture at OpenAI, not to be read here"));
+            Ok(Vec::new())
+        }
+    }
+}

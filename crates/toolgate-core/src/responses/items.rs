@@ -1,0 +1,313 @@
+//! Input items: the conversation as the client tells it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::content::{Piece, decode_content, decode_output};
+use super::echo::ItemReference;
+use super::tools::Toolbox;
+use super::wire::{Item, Reasoning, TextConfig};
+use crate::canon::{
+    BadRequest, Call, CallInput, DecodeOptions, LossCode, Losses, Part, ResultPart, Role, ToolName,
+    ToolResult, Turn,
+};
+use crate::json::{self, Kind, Path, Raw, Text};
+
+/// What the input items say.
+#[derive(Debug)]
+pub(super) struct Conversation<'a, 'o> {
+    pub(super) options: &'o DecodeOptions<'o>,
+    pub(super) system: Vec<Text<'a>>,
+    pub(super) turns: Vec<Turn<'a>>,
+    pub(super) toolbox: Toolbox<'a>,
+    pub(super) references: Vec<ItemReference>,
+    pub(super) compact: bool,
+    /// What `configuration_update` items set; the last one counts.
+    pub(super) reasoning: Option<Reasoning<'a>>,
+    pub(super) text: Option<TextConfig<'a>>,
+    /// Nobody but the client's program has spoken yet.
+    leading: bool,
+    /// Item ids of `local_shell_call`s with their call ids: outputs may name either.
+    pub(super) local_shells: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+}
+
+impl<'a, 'o> Conversation<'a, 'o> {
+    pub(super) fn new(options: &'o DecodeOptions<'o>) -> Self {
+        Self {
+            options,
+            system: Vec::new(),
+            turns: Vec::new(),
+            toolbox: Toolbox::default(),
+            references: Vec::new(),
+            compact: false,
+            reasoning: None,
+            text: None,
+            leading: true,
+            local_shells: BTreeMap::new(),
+        }
+    }
+
+    /// Reads `input`: a string, or items.
+    pub(super) fn read_input(
+        &mut self,
+        input: &Raw<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let at = Path::Root.field("input");
+        match input.kind() {
+            Kind::String => {
+                if let Some(text) = input.clone().into_text().filter(|text| !text.is_empty()) {
+                    self.push(Role::User, Part::text(text));
+                }
+                Ok(())
+            }
+            Kind::Array => self.read_items(input, &at, losses),
+            Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
+                Err(at.bad("expected a string or an array of items"))
+            }
+        }
+    }
+
+    /// Reads `instructions`: a string, or items that are all instructions.
+    pub(super) fn read_instructions(
+        &mut self,
+        instructions: &Raw<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let at = Path::Root.field("instructions");
+        match instructions.kind() {
+            Kind::String => {
+                self.system.extend(instructions.clone().into_text().filter(|it| !it.is_empty()));
+                Ok(())
+            }
+            Kind::Array => self.read_items(instructions, &at, losses),
+            Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
+                Err(at.bad("expected a string or an array of items"))
+            }
+        }
+    }
+
+    fn read_items(
+        &mut self,
+        array: &Raw<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let json = array.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
+        let items: Vec<Item<'a>> = json::read(json, at, losses)?;
+        let mut raws: Option<Vec<Raw<'a>>> = None;
+        for (index, item) in items.into_iter().enumerate() {
+            let at = at.index(index);
+            if let Some(kind) = self.read_item(item, index, &at, losses)? {
+                let raws =
+                    raws.get_or_insert_with(|| serde_json::from_str(json).unwrap_or_default());
+                if let Some(raw) = raws.get(index) {
+                    let text = Text::new(&format!("{kind}: {}", raw.compact()));
+                    self.push(Role::User, Part::text(text));
+                }
+                losses.push(at.loss(
+                    LossCode::Changed,
+                    format!("`{kind}` has no equivalent; the model reads its JSON as text"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one item; gives its type where it can only be kept as text.
+    fn read_item(
+        &mut self,
+        item: Item<'a>,
+        index: usize,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<Option<Cow<'a, str>>, BadRequest> {
+        let kind = match &item.kind {
+            Some(kind) => kind.0.clone(),
+            None if item.role.is_some() => Cow::Borrowed("message"),
+            None if item.id.is_some() => Cow::Borrowed("item_reference"),
+            None => return Err(at.field("type").bad("missing")),
+        };
+        match &*kind {
+            "message" => self.read_message(&item, at, losses)?,
+            "function_call" => {
+                let input =
+                    decode_arguments(item.arguments.as_ref(), &at.field("arguments"), losses)?;
+                self.push_call(item, input, at)?;
+            }
+            "custom_tool_call" => {
+                let at_input = at.field("input");
+                let input = item.input.clone().map_or(Some(Text::EMPTY), Raw::into_text);
+                let input = input.ok_or_else(|| at_input.bad("expected a string"))?;
+                self.push_call(item, CallInput::Text(input), at)?;
+            }
+            "function_call_output" | "custom_tool_call_output" => {
+                self.read_output(item, at, losses)?;
+            }
+            "local_shell_call" | "shell_call" | "apply_patch_call" | "computer_call"
+            | "tool_search_call" => self.read_hosted_call(&kind, item, at, losses)?,
+            "local_shell_call_output"
+            | "shell_call_output"
+            | "apply_patch_call_output"
+            | "computer_call_output" => self.read_hosted_output(&kind, item, at, losses)?,
+            "tool_search_output" => self.read_found_tools(item, at, losses)?,
+            "additional_tools" => {
+                if let Some(tools) = &item.tools {
+                    self.toolbox.declare(tools, &at.field("tools"), false, losses)?;
+                }
+            }
+            "reasoning" => self.read_reasoning(&item, at, losses)?,
+            "compaction" | "compaction_summary" => self.read_compaction(&item, at, losses)?,
+            "compaction_trigger" => self.compact = true,
+            "configuration_update" => {
+                self.reasoning = item.reasoning.or_else(|| self.reasoning.take());
+                self.text = item.text.or_else(|| self.text.take());
+            }
+            "item_reference" => {
+                let id = item.id.ok_or_else(|| at.field("id").bad("missing"))?.0;
+                losses.push(at.loss(
+                    LossCode::PartDropped,
+                    format!("`{id}` is only a reference, and nothing is stored under it"),
+                ));
+                self.references.push(ItemReference { index, id: id.into_owned() });
+            }
+            "image_generation_call" => self.read_image(item, at)?,
+            "code_interpreter_call" if self.is_carried() => {}
+            "web_search_call" => {
+                if !self.is_carried() {
+                    losses.push(at.loss(
+                        LossCode::PartDropped,
+                        "a search that was made before; the words after it hold what it found",
+                    ));
+                }
+            }
+            "mcp_list_tools" => losses.push(at.loss(
+                LossCode::PartDropped,
+                "remote MCP servers are not called by toolgate; their tools are left out",
+            )),
+            _ => return Ok(Some(kind)),
+        }
+        Ok(None)
+    }
+
+    /// Adds to the turn of whoever speaks.
+    pub(super) fn push(&mut self, role: Role, part: Part<'a>) {
+        self.leading &= role == Role::Instruction;
+        match self.turns.last_mut() {
+            Some(turn) if turn.role == role => turn.parts.push(part),
+            Some(_) | None => self.turns.push(Turn { role, parts: vec![part] }),
+        }
+    }
+
+    /// Adds a user's words after everything else.
+    pub(super) fn push_user(&mut self, text: Text<'a>) {
+        self.push(Role::User, Part::text(text));
+    }
+
+    fn read_message(
+        &mut self,
+        item: &Item<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let role = match item.role.as_ref().map(|role| &*role.0) {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Model,
+            Some("system" | "developer") => Role::Instruction,
+            Some(_) => {
+                let known = "expected \"user\", \"assistant\", \"system\" or \"developer\"";
+                return Err(at.field("role").bad(known));
+            }
+            None => return Err(at.field("role").bad("missing")),
+        };
+        let Some(content) = &item.content else { return Ok(()) };
+        let at = at.field("content");
+        for piece in decode_content(content, &at, losses)? {
+            match (role, piece) {
+                (Role::Instruction, Piece::Text(text)) if self.leading => self.system.push(text),
+                (Role::Instruction, Piece::Media(_)) if self.leading => losses.push(
+                    at.loss(LossCode::PartDropped, "Gemini's system instruction holds words only"),
+                ),
+                (role, piece) => self.push(role, piece.into_part()),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn push_call(
+        &mut self,
+        item: Item<'a>,
+        input: CallInput<'a>,
+        at: &Path<'_>,
+    ) -> Result<(), BadRequest> {
+        let name = item.name.ok_or_else(|| at.field("name").bad("missing"))?.0;
+        let tool = ToolName { namespace: item.namespace.map(|it| it.0), name };
+        let id = item.call_id.or(item.id).ok_or_else(|| at.field("call_id").bad("missing"))?.0;
+        self.push(
+            Role::Model,
+            Part::Call(Call { id, upstream_id: None, tool, input, signature: None }),
+        );
+        Ok(())
+    }
+
+    pub(super) fn push_result(
+        &mut self,
+        call_id: Option<Cow<'a, str>>,
+        tool: Option<ToolName<'a>>,
+        is_error: bool,
+        content: Vec<ResultPart<'a>>,
+    ) {
+        let modifiers = Vec::new();
+        self.push(
+            Role::User,
+            Part::Result(ToolResult { call_id, tool, is_error, content, modifiers }),
+        );
+    }
+
+    fn read_output(
+        &mut self,
+        item: Item<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let content = decode_output(item.output.as_ref(), &at.field("output"), losses)?;
+        let namespace = item.namespace.map(|it| it.0);
+        let tool = item.name.map(|name| ToolName { namespace, name: name.0 });
+        let call_id = item.call_id.map(|id| id.0);
+        if call_id.is_none() && tool.is_none() {
+            return Err(at.field("call_id").bad("missing"));
+        }
+        self.push_result(call_id, tool, false, content);
+        Ok(())
+    }
+}
+
+/// Reads a call's `arguments`: JSON in a string.
+///
+/// What is not JSON (a model's slip that the client kept, R45) goes into an object, so that the
+/// conversation can be told on.
+pub(super) fn decode_arguments<'a>(
+    arguments: Option<&Raw<'a>>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<CallInput<'a>, BadRequest> {
+    let Some(arguments) = arguments else { return Ok(CallInput::Json(Raw::empty_object())) };
+    match arguments.kind() {
+        Kind::Object => return Ok(CallInput::Json(arguments.clone())),
+        Kind::String => {}
+        Kind::Array | Kind::Bool | Kind::Null | Kind::Number => {
+            return Err(at.bad("expected a string that holds JSON"));
+        }
+    }
+    let text = arguments.clone().into_text().unwrap_or(Text::EMPTY);
+    let plain = text.decode();
+    if matches!(plain.trim(), "" | "null") {
+        return Ok(CallInput::Json(Raw::empty_object()));
+    }
+    if let Some(json) = Raw::parse(plain.into_owned()) {
+        return Ok(CallInput::Json(json));
+    }
+    losses.push(at.loss(LossCode::Changed, "not JSON; the model sees it under `_raw`"));
+    let wrapped = Raw::parse(format!(r#"{{"_raw":{}}}"#, text.literal()));
+    Ok(CallInput::Json(wrapped.unwrap_or_else(Raw::empty_object)))
+}

@@ -1,0 +1,203 @@
+//! The response object, and answers that come in one piece.
+
+use super::echo::Echo;
+use super::frames::{Frames, member, number};
+use super::stream::StreamEncoder;
+use crate::canon::{Answer, Encoder as _, Event, Item, Stamp, Usage};
+use crate::json::{Raw, write};
+use crate::seal::Sealer;
+
+/// Writes a whole answer: the same items that a stream of it would end with.
+pub fn encode_response(answer: &Answer, echo: &Echo, stamp: &Stamp, sealer: &Sealer) -> Vec<u8> {
+    let mut encoder =
+        StreamEncoder::with_frames(echo.clone(), stamp.clone(), sealer.clone(), Frames::silent());
+    let mut none = Vec::new();
+    replay(answer, |event| encoder.event(event, &mut none));
+    encoder.response()
+}
+
+/// Says an answer again, event by event.
+pub(super) fn replay(answer: &Answer, mut event: impl FnMut(&Event<'_>)) {
+    event(&Event::Start(answer.start.clone()));
+    for item in &answer.items {
+        match item {
+            Item::Text(text) => event(&Event::Text(text.borrowed())),
+            Item::Thought(text) => event(&Event::Thought(text.borrowed())),
+            Item::Signature { thought, len, signature } => event(&Event::Signature {
+                thought: *thought,
+                len: *len,
+                signature: signature.clone(),
+            }),
+            Item::Call(call) => event(&Event::Call(call.clone())),
+            Item::Media(media) => event(&Event::Media(media.clone())),
+            Item::Server(activity) => event(&Event::Server(activity.clone())),
+            Item::Grounding(raw) => event(&Event::Grounding(raw.borrowed())),
+        }
+    }
+    event(&Event::Finish(answer.finish.clone()));
+}
+
+/// What is the same in every copy of a response object.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) id: String,
+    /// `"id"` … : the members that come first.
+    first: Vec<u8>,
+    /// The members that repeat the request.
+    repeated: Vec<u8>,
+}
+
+/// What changes between two copies of a response object.
+#[derive(Clone, Debug)]
+pub(super) struct State<'s> {
+    pub(super) status: &'s str,
+    /// `error`: its code and message.
+    pub(super) error: Option<(&'s str, &'s str)>,
+    /// `incomplete_details.reason`.
+    pub(super) incomplete: Option<&'s str>,
+    /// The items' JSON, with commas between.
+    pub(super) items: &'s [u8],
+    pub(super) usage: Option<&'s Usage>,
+}
+
+impl Head {
+    pub(super) fn new(id: String, created: u64, echo: &Echo) -> Self {
+        let mut first = Vec::new();
+        member(&mut first, "id", &id);
+        member(&mut first, "object", "response");
+        number(&mut first, "created_at", created);
+        Self { id, first, repeated: repeated(echo) }
+    }
+
+    /// Writes the response object.
+    pub(super) fn write(&self, out: &mut Vec<u8>, state: &State<'_>) {
+        out.push(b'{');
+        out.extend_from_slice(&self.first);
+        member(out, "status", state.status);
+        write::key(out, "error");
+        match state.error {
+            Some((code, message)) => {
+                out.push(b'{');
+                member(out, "code", code);
+                member(out, "message", message);
+                out.push(b'}');
+            }
+            None => out.extend_from_slice(b"null"),
+        }
+        write::key(out, "incomplete_details");
+        match state.incomplete {
+            Some(reason) => {
+                out.push(b'{');
+                member(out, "reason", reason);
+                out.push(b'}');
+            }
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"output\":[");
+        out.extend_from_slice(state.items);
+        out.extend_from_slice(b"],");
+        out.extend_from_slice(&self.repeated);
+        write::key(out, "usage");
+        match state.usage {
+            Some(usage) => write_usage(out, usage),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
+    }
+}
+
+/// Writes `usage`, every count present: clients fail on missing ones.
+pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
+    let (input, output) = (usage.input(), usage.output());
+    out.push(b'{');
+    number(out, "input_tokens", input);
+    out.extend_from_slice(b",\"input_tokens_details\":{");
+    number(out, "cached_tokens", usage.cached.unwrap_or(0));
+    number(out, "cache_write_tokens", 0);
+    out.push(b'}');
+    number(out, "output_tokens", output);
+    out.extend_from_slice(b",\"output_tokens_details\":{");
+    number(out, "reasoning_tokens", usage.thoughts.unwrap_or(0));
+    out.push(b'}');
+    number(out, "total_tokens", input.saturating_add(output));
+    out.push(b'}');
+}
+
+/// The members that repeat the request, with OpenAI's defaults for what it did not say.
+fn repeated(echo: &Echo) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512 + echo.tools.as_ref().map_or(0, |it| it.get().len()));
+    let out = &mut out;
+    flag(out, "background", echo.background.unwrap_or(false));
+    raw(out, "instructions", echo.instructions.as_ref(), "null");
+    optional(out, "max_output_tokens", echo.max_output_tokens);
+    optional(out, "max_tool_calls", echo.max_tool_calls);
+    member(out, "model", &echo.model);
+    flag(out, "parallel_tool_calls", echo.parallel_tool_calls.unwrap_or(true));
+    string(out, "previous_response_id", echo.previous_response_id.as_deref(), None);
+    string(out, "prompt_cache_key", echo.prompt_cache_key.as_deref(), None);
+    write::key(out, "reasoning");
+    out.push(b'{');
+    string(out, "effort", echo.effort.as_deref(), None);
+    string(out, "summary", echo.summary.as_deref(), None);
+    out.push(b'}');
+    string(out, "safety_identifier", echo.safety_identifier.as_deref(), None);
+    let tier = echo.service_tier.as_deref().filter(|tier| *tier != "auto");
+    string(out, "service_tier", tier, Some("default"));
+    flag(out, "store", echo.store.unwrap_or(true));
+    float(out, "temperature", echo.temperature.unwrap_or(1.0));
+    write::key(out, "text");
+    out.push(b'{');
+    raw(out, "format", echo.format.as_ref(), r#"{"type":"text"}"#);
+    string(out, "verbosity", echo.verbosity.as_deref(), Some("medium"));
+    out.push(b'}');
+    raw(out, "tool_choice", echo.tool_choice.as_ref(), "\"auto\"");
+    raw(out, "tools", echo.tools.as_ref(), "[]");
+    number(out, "top_logprobs", echo.top_logprobs.unwrap_or(0));
+    float(out, "top_p", echo.top_p.unwrap_or(1.0));
+    string(out, "truncation", echo.truncation.as_deref(), Some("disabled"));
+    string(out, "user", echo.user.as_deref(), None);
+    raw(out, "metadata", echo.metadata.as_ref(), "{}");
+    if let Some(conversation) = &echo.conversation {
+        write::key(out, "conversation");
+        out.push(b'{');
+        member(out, "id", conversation);
+        out.push(b'}');
+    }
+    std::mem::take(out)
+}
+
+fn raw(out: &mut Vec<u8>, name: &str, value: Option<&Raw<'_>>, default: &str) {
+    write::key(out, name);
+    match value {
+        Some(value) => value.write(out),
+        None => out.extend_from_slice(default.as_bytes()),
+    }
+}
+
+fn string(out: &mut Vec<u8>, name: &str, value: Option<&str>, default: Option<&str>) {
+    write::key(out, name);
+    match value.or(default) {
+        Some(value) => write::string(out, value),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+fn flag(out: &mut Vec<u8>, name: &str, value: bool) {
+    write::key(out, name);
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+fn optional(out: &mut Vec<u8>, name: &str, value: Option<i64>) {
+    write::key(out, name);
+    match value {
+        Some(value) => write::integer(out, value),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// A JSON number; JSON has no infinities, and neither has a body that was read.
+fn float(out: &mut Vec<u8>, name: &str, value: f64) {
+    write::key(out, name);
+    let number = serde_json::Number::from_f64(value);
+    out.extend_from_slice(number.map_or_else(|| "1.0".to_owned(), |it| it.to_string()).as_bytes());
+}

@@ -1,0 +1,194 @@
+//! Events as OpenAI streams them.
+
+use super::echo::Echo;
+use super::error::{code_of, failed_message};
+use super::frames::{Frames, Framing};
+use super::open::Status;
+use super::output::Output;
+use super::response::{Head, State};
+use crate::canon::{Encoder, Event, Failure, Finish, FinishReason, Stamp, Usage};
+use crate::json::{Text, write};
+use crate::seal::Sealer;
+
+/// Writes events as a Responses stream: server-sent events, or WebSocket messages.
+///
+/// ```text
+/// response.created  response.in_progress  item*  (response.completed | .incomplete | .failed)
+/// ```
+#[derive(Clone, Debug)]
+pub struct StreamEncoder {
+    echo: Echo,
+    head: Head,
+    output: Output,
+    started: bool,
+    /// Words of the summary that a compaction is made of.
+    summary: Text<'static>,
+    end: Option<End>,
+}
+
+/// How it ended.
+#[derive(Clone, Debug)]
+enum End {
+    Finish { incomplete: Option<&'static str>, usage: Usage },
+    Fail { code: &'static str, message: String },
+}
+
+impl StreamEncoder {
+    /// An encoder for one answer, framed as server-sent events.
+    pub fn new(echo: Echo, stamp: Stamp, sealer: Sealer) -> Self {
+        let frames = Frames::new(Framing::Sse, echo.stream_id.clone());
+        Self::with_frames(echo, stamp, sealer, frames)
+    }
+
+    /// The same with another framing.
+    #[must_use]
+    pub fn framed(mut self, framing: Framing) -> Self {
+        self.output.frames.set_framing(framing);
+        self
+    }
+
+    /// The id of the response.
+    pub fn response_id(&self) -> &str {
+        &self.head.id
+    }
+
+    /// The response object as it stands: what `GET /v1/responses/{id}` answers.
+    pub fn response(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write_response(&mut out);
+        out
+    }
+
+    /// The finished items, as a JSON array.
+    pub fn output_items(&self) -> Vec<u8> {
+        let mut out = b"[".to_vec();
+        out.extend_from_slice(self.output.items());
+        out.push(b']');
+        out
+    }
+
+    pub(super) fn with_frames(echo: Echo, stamp: Stamp, sealer: Sealer, frames: Frames) -> Self {
+        let Stamp { mut ids, created } = stamp;
+        let head = Head::new(format!("resp_{}", ids.token()), created, &echo);
+        let output = Output::new(frames, ids, sealer, &echo);
+        Self { echo, head, output, started: false, summary: Text::EMPTY, end: None }
+    }
+
+    fn start(&mut self, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.started, true) {
+            self.lifecycle("response.created", out);
+            self.lifecycle("response.in_progress", out);
+        }
+    }
+
+    fn finish(&mut self, finish: &Finish, out: &mut Vec<u8>) {
+        let incomplete = match &finish.reason {
+            FinishReason::Stop | FinishReason::ToolCalls => None,
+            FinishReason::MaxTokens => Some("max_output_tokens"),
+            FinishReason::Blocked(_) => Some("content_filter"),
+        };
+        let status = match incomplete {
+            None => Status::Completed,
+            Some(_) => Status::Incomplete,
+        };
+        self.output.close(status, out);
+        if self.echo.compact {
+            self.output.compaction(&self.summary.decode(), out);
+        }
+        self.end = Some(End::Finish { incomplete, usage: finish.usage });
+        let kind = match incomplete {
+            None => "response.completed",
+            Some(_) => "response.incomplete",
+        };
+        self.lifecycle(kind, out);
+    }
+
+    fn fail(&mut self, failure: &Failure, out: &mut Vec<u8>) {
+        self.output.close(Status::Incomplete, out);
+        self.end =
+            Some(End::Fail { code: code_of(failure.kind), message: failed_message(failure) });
+        self.lifecycle("response.failed", out);
+    }
+
+    /// An event that holds the whole response.
+    fn lifecycle(&mut self, kind: &str, out: &mut Vec<u8>) {
+        let mut frames = self.output.frames.clone();
+        frames.event(out, kind, |out| {
+            write::key(out, "response");
+            self.write_response(out);
+        });
+        self.output.frames = frames;
+    }
+
+    fn write_response(&self, out: &mut Vec<u8>) {
+        let state = match &self.end {
+            // The items are told as they come, not repeated before the end.
+            None => State {
+                status: "in_progress",
+                error: None,
+                incomplete: None,
+                items: &[],
+                usage: None,
+            },
+            Some(End::Finish { incomplete, usage }) => State {
+                status: if incomplete.is_some() { "incomplete" } else { "completed" },
+                error: None,
+                incomplete: *incomplete,
+                items: self.output.items(),
+                usage: Some(usage),
+            },
+            Some(End::Fail { code, message }) => State {
+                status: "failed",
+                error: Some((code, message)),
+                incomplete: None,
+                items: self.output.items(),
+                usage: None,
+            },
+        };
+        self.head.write(out, &state);
+    }
+}
+
+impl Encoder for StreamEncoder {
+    fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        if self.end.is_some() {
+            return;
+        }
+        self.start(out);
+        match event {
+            Event::Start(_) => {}
+            Event::Finish(finish) => self.finish(finish, out),
+            Event::Fail(failure) => self.fail(failure, out),
+            Event::Text(text) if self.echo.compact => self.summary.push(text),
+            _ if self.echo.compact => {}
+            Event::Text(text) => self.output.text(text, out),
+            Event::Thought(text) => {
+                if self.echo.show_thoughts {
+                    self.output.thought(text, out);
+                }
+            }
+            Event::Signature { thought: true, len, signature } => {
+                self.output.thought_signature(*len, signature, out);
+            }
+            Event::Signature { thought: false, len, signature } => {
+                self.output.text_signature(*len, signature, out);
+            }
+            Event::Call(call) => self.output.call(call, &self.echo, out),
+            Event::Media(media) => self.output.media(media, out),
+            Event::Server(activity) => self.output.server(activity, out),
+            Event::Grounding(metadata) => self.output.grounding(metadata, out),
+        }
+    }
+
+    /// `response.in_progress` again: the only sign of life that Codex counts and no SDK trips on.
+    fn ping(&mut self, out: &mut Vec<u8>) {
+        if self.end.is_some() {
+            return;
+        }
+        if self.started {
+            self.lifecycle("response.in_progress", out);
+        } else {
+            self.start(out);
+        }
+    }
+}

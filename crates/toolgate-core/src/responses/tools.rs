@@ -1,0 +1,357 @@
+//! Tools.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::echo::CallKind;
+use super::hosted::{self, TOOL_SEARCH, TOOL_SEARCH_PARAMETERS};
+use super::wire::{self, Grammar};
+use crate::canon::{
+    BadRequest, Function, Loss, LossCode, Losses, SchemaForm, ServerTool, Tool, ToolName,
+};
+use crate::json::{self, Fields, Kind, Path, Raw, Text};
+
+/// The tools of a request, wherever in it they are declared.
+#[derive(Debug, Default)]
+pub(super) struct Toolbox<'a> {
+    pub(super) tools: Vec<Tool<'a>>,
+    pub(super) kinds: BTreeMap<ToolName<'static>, CallKind>,
+    /// Tools that Gemini runs itself, by the names that clients use for them.
+    pub(super) servers: BTreeSet<&'static str>,
+    /// The client can load deferred tools.
+    can_search: bool,
+    /// Where in `tools` a name stands (the last one, where it stands twice).
+    index: BTreeMap<ToolName<'a>, usize>,
+    /// The namespaces that each bare name stands in.
+    bare: BTreeMap<Cow<'a, str>, BTreeSet<Option<Cow<'a, str>>>>,
+}
+
+/// Where a declaration stands.
+#[derive(Clone, Copy, Debug)]
+struct Place<'p, 'a> {
+    at: &'p Path<'p>,
+    namespace: Option<&'p Cow<'a, str>>,
+    /// A search has loaded it: it is deferred no more.
+    loaded: bool,
+}
+
+impl<'a> Toolbox<'a> {
+    /// Declares the tools of an array.
+    pub(super) fn declare(
+        &mut self,
+        tools: &Raw<'a>,
+        at: &Path<'_>,
+        loaded: bool,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        self.declare_in(None, tools, at, loaded, losses)
+    }
+
+    /// The names of what was declared, in order of name.
+    pub(super) fn names(&self) -> impl Iterator<Item = &ToolName<'a>> {
+        self.index.keys()
+    }
+
+    fn push(&mut self, name: ToolName<'a>, tool: Tool<'a>) {
+        self.bare.entry(name.name.clone()).or_default().insert(name.namespace.clone());
+        self.index.insert(name, self.tools.len());
+        self.tools.push(tool);
+    }
+
+    /// The declared name that a choice means: a namespace may be left out where it is clear.
+    pub(super) fn meant(&self, name: ToolName<'a>) -> ToolName<'a> {
+        if name.namespace.is_some() || self.index.contains_key(&name) {
+            return name;
+        }
+        let mut spaces = self.bare.get(&name.name).into_iter().flatten();
+        match (spaces.next(), spaces.next()) {
+            (Some(only), None) => ToolName { namespace: only.clone(), ..name },
+            (Some(_) | None, _) => name,
+        }
+    }
+
+    /// Tools that nobody can load would never be seen: they are shown at once.
+    pub(super) fn show_unreachable(&mut self, losses: &mut Losses) {
+        if self.can_search {
+            return;
+        }
+        for tool in &mut self.tools {
+            let Tool::Function(function) = tool else { continue };
+            if std::mem::take(&mut function.deferred) {
+                losses.push(Loss {
+                    at: format!("{}.defer_loading", function.at),
+                    code: LossCode::Changed,
+                    detail: "nothing in this request can load the tool later: it is shown at once"
+                        .to_owned(),
+                    tool: Some(function.name.to_string()),
+                });
+            }
+        }
+    }
+
+    fn declare_in(
+        &mut self,
+        namespace: Option<&Cow<'a, str>>,
+        tools: &Raw<'a>,
+        at: &Path<'_>,
+        loaded: bool,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let json = tools.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
+        let tools: Vec<wire::Tool<'a>> = json::read(json, at, losses)?;
+        for (index, tool) in tools.into_iter().enumerate() {
+            let at = at.index(index);
+            self.declare_one(tool, Place { at: &at, namespace, loaded }, losses)?;
+        }
+        Ok(())
+    }
+
+    fn declare_one(
+        &mut self,
+        tool: wire::Tool<'a>,
+        place: Place<'_, 'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let Place { at, namespace, loaded } = place;
+        let kind = tool.kind.as_ref().map(|kind| kind.0.clone());
+        match kind.as_deref() {
+            Some("function") | None => self.declare_function(tool, place, losses),
+            Some("custom") => self.declare_custom(tool, place, losses),
+            Some("namespace") if namespace.is_none() => {
+                let name = tool.name.ok_or_else(|| at.field("name").bad("missing"))?.0;
+                if let Some(tools) = &tool.tools {
+                    self.declare_in(Some(&name), tools, &at.field("tools"), loaded, losses)?;
+                }
+                if tool.description.is_some_and(|it| !it.is_empty()) {
+                    losses.push(at.field("description").loss(
+                        LossCode::Ignored,
+                        "Gemini's functions have no namespaces; each keeps its own description",
+                    ));
+                }
+                Ok(())
+            }
+            Some(TOOL_SEARCH) => {
+                self.declare_search(tool, at, losses);
+                Ok(())
+            }
+            Some("web_search" | "web_search_2025_08_26") => {
+                self.declare_web_search(&tool, at, losses);
+                Ok(())
+            }
+            Some(kind) if kind.starts_with("web_search_preview") => {
+                self.declare_web_search(&tool, at, losses);
+                Ok(())
+            }
+            Some("code_interpreter") => {
+                if tool.container.as_ref().is_some_and(names_files) {
+                    losses.push(at.field("container").loss(
+                        LossCode::Ignored,
+                        "Gemini runs code in a container of its own, without these files",
+                    ));
+                }
+                self.servers.insert("code_interpreter");
+                let name = Cow::Borrowed("code_interpreter");
+                self.tools.push(Tool::Server(ServerTool::CodeExecution { name }));
+                Ok(())
+            }
+            Some(kind) => {
+                match hosted::hosted(kind) {
+                    Some(hosted) if !is_remote(tool.environment.as_ref()) => {
+                        self.declare_hosted(hosted, at);
+                    }
+                    Some(_) | None => losses.push(dropped(kind, &tool, at)),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn declare_function(
+        &mut self,
+        tool: wire::Tool<'a>,
+        place: Place<'_, 'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let at = place.at;
+        let deferred = tool.defer_loading;
+        // Chat's form has everything one level down.
+        let tool = match &tool.function {
+            Some(inner) => nested(inner, &at.field("function"), losses)?,
+            None => tool,
+        };
+        let name = tool.name.ok_or_else(|| at.field("name").bad("missing"))?.0;
+        let name = ToolName { namespace: place.namespace.cloned(), name };
+        let deferred = deferred.or(tool.defer_loading).unwrap_or(false) && !place.loaded;
+        if place.loaded && self.load(&name) {
+            return Ok(());
+        }
+        self.kinds.remove(&name.clone().into_owned());
+        let function = Function {
+            name: name.clone(),
+            description: tool.description,
+            parameters: tool.parameters,
+            form: SchemaForm::JsonSchema,
+            response: None,
+            deferred,
+            at: at.to_string(),
+        };
+        self.push(name, Tool::Function(function));
+        Ok(())
+    }
+
+    /// Shows a deferred tool; `false` where it was not declared before.
+    fn load(&mut self, name: &ToolName<'a>) -> bool {
+        match self.index.get(name).and_then(|at| self.tools.get_mut(*at)) {
+            Some(Tool::Function(function)) => {
+                function.deferred = false;
+                true
+            }
+            Some(Tool::Freeform { .. }) => true,
+            Some(Tool::Server(_)) | None => false,
+        }
+    }
+
+    fn declare_custom(
+        &mut self,
+        tool: wire::Tool<'a>,
+        place: Place<'_, 'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let at = place.at;
+        let tool = match &tool.custom {
+            Some(inner) => nested(inner, &at.field("custom"), losses)?,
+            None => tool,
+        };
+        let name = tool.name.ok_or_else(|| at.field("name").bad("missing"))?.0;
+        let name = ToolName { namespace: place.namespace.cloned(), name };
+        if place.loaded && self.load(&name) {
+            return Ok(());
+        }
+        self.kinds.insert(name.clone().into_owned(), CallKind::Custom);
+        let tool = Tool::Freeform {
+            name: name.clone(),
+            description: tool.description,
+            grammar: tool.format.and_then(|format| grammar(format, at)),
+        };
+        self.push(name, tool);
+        Ok(())
+    }
+
+    fn declare_hosted(&mut self, hosted: &'static hosted::Hosted, at: &Path<'_>) {
+        let name = ToolName::plain(hosted.name);
+        self.kinds.insert(name.clone(), hosted.kind);
+        let function = Function {
+            name: name.clone(),
+            description: Some(Text::new(hosted.description)),
+            parameters: hosted.parameters(),
+            form: SchemaForm::JsonSchema,
+            response: None,
+            deferred: false,
+            at: at.to_string(),
+        };
+        self.push(name, Tool::Function(function));
+    }
+
+    fn declare_search(&mut self, tool: wire::Tool<'a>, at: &Path<'_>, losses: &mut Losses) {
+        if tool.execution.as_ref().is_none_or(|who| who.0 != "client") {
+            losses.push(dropped(TOOL_SEARCH, &tool, at));
+            return;
+        }
+        self.can_search = true;
+        let name = ToolName::plain(TOOL_SEARCH);
+        self.kinds.insert(name.clone(), CallKind::ToolSearch);
+        let said = "Finds tools that are not shown yet; what it finds can be called.";
+        let function = Function {
+            name: name.clone(),
+            description: tool.description.or_else(|| Some(Text::new(said))),
+            parameters: tool
+                .parameters
+                .or_else(|| serde_json::from_str(TOOL_SEARCH_PARAMETERS).ok()),
+            form: SchemaForm::JsonSchema,
+            response: None,
+            deferred: false,
+            at: at.to_string(),
+        };
+        self.push(name, Tool::Function(function));
+    }
+
+    fn declare_web_search(&mut self, tool: &wire::Tool<'a>, at: &Path<'_>, losses: &mut Losses) {
+        let ignored = [
+            ("filters", tool.filters.is_some()),
+            ("user_location", tool.user_location.is_some()),
+            (
+                "search_context_size",
+                tool.search_context_size.as_ref().is_some_and(|size| size.0 != "medium"),
+            ),
+            ("external_web_access", tool.external_web_access == Some(false)),
+        ];
+        for (name, _) in ignored.into_iter().filter(|(_, given)| *given) {
+            losses.push(
+                at.field(name).loss(LossCode::Ignored, "Gemini's search has no such setting"),
+            );
+        }
+        self.servers.insert(WEB_SEARCH);
+        self.tools.push(Tool::Server(ServerTool::WebSearch { name: Cow::Borrowed(WEB_SEARCH) }));
+    }
+}
+
+pub(super) const WEB_SEARCH: &str = "web_search";
+
+fn nested<'a>(
+    inner: &Raw<'a>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<wire::Tool<'a>, BadRequest> {
+    json::read(inner.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?, at, losses)
+}
+
+/// The grammar in the form that the model reads: the syntax's name and the rules.
+fn grammar<'a>(format: Grammar<'a>, at: &Path<'_>) -> Option<Text<'a>> {
+    let format = match &format.grammar {
+        Some(inner) => {
+            let at = at.field("format");
+            json::read(inner.as_borrowed()?, &at.field("grammar"), &mut Losses::new()).ok()?
+        }
+        None => format,
+    };
+    let definition = format.definition.filter(|definition| !definition.is_empty())?;
+    let Some(syntax) = format.syntax else { return Some(definition) };
+    let mut text = Text::new(&format!("syntax: {}\n", syntax.0));
+    text.push(&definition);
+    Some(text)
+}
+
+fn names_files(container: &Raw<'_>) -> bool {
+    container.kind() == Kind::String
+        || container.fields().is_some_and(|fields| {
+            fields.get("file_ids").and_then(Raw::items).is_some_and(|ids| !ids.is_empty())
+        })
+}
+
+/// Whether a shell is in a container of OpenAI's, where the client runs nothing.
+fn is_remote(environment: Option<&Raw<'_>>) -> bool {
+    environment
+        .and_then(Raw::fields)
+        .and_then(|fields: Fields<'_>| fields.get("type").map(|kind| kind.get() != "\"local\""))
+        .unwrap_or(false)
+}
+
+fn dropped(kind: &str, tool: &wire::Tool<'_>, at: &Path<'_>) -> Loss {
+    let detail = match kind {
+        "mcp" => {
+            "remote MCP servers are not called by toolgate; give the server's tools as functions"
+        }
+        "shell" => "a shell in OpenAI's container does not exist here; use a local one",
+        TOOL_SEARCH => "tools cannot be searched for on the server; all are shown at once",
+        "file_search"
+        | "computer_use_preview"
+        | "image_generation"
+        | "programmatic_tool_calling" => "Gemini has no such tool",
+        _ => "toolgate does not know this type of tool",
+    };
+    let name = tool.name.as_ref().or(tool.server_label.as_ref()).map(|name| name.0.to_string());
+    Loss {
+        tool: Some(name.unwrap_or_else(|| kind.to_owned())),
+        ..at.loss(LossCode::ToolDropped, detail)
+    }
+}

@@ -1,0 +1,386 @@
+//! Mending what does not fit, where that changes nothing of what was meant.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::fit::{Additional, Fit, Node, NodeId, Types, allowed, together};
+use super::tape::Tape;
+use crate::canon::{Loss, LossCode, Losses};
+use crate::json::{Kind, Raw};
+
+/// Deeper than this nothing is mended.
+const MAX_DEPTH: usize = 64;
+/// JSON inside strings inside JSON, so often.
+const MAX_NESTING: usize = 3;
+/// More than these tell nobody anything.
+const MAX_LOSSES: usize = 50;
+
+/// One walk over a text.
+pub(super) struct Mend<'a> {
+    fit: Fit<'a>,
+    /// `false`: only say what does not fit.
+    mending: bool,
+    nesting: usize,
+    path: Vec<Step>,
+    edits: Vec<Edit>,
+    losses: Losses,
+}
+
+#[derive(Clone)]
+enum Step {
+    Name(String),
+    Index(usize),
+}
+
+/// Other text for a part of the text.
+struct Edit {
+    span: Range<usize>,
+    text: String,
+}
+
+impl<'a> Mend<'a> {
+    pub(super) fn new(fit: Fit<'a>, mending: bool) -> Self {
+        let (path, edits, losses) = (Vec::new(), Vec::new(), Losses::new());
+        Self { fit, mending, nesting: 0, path, edits, losses }
+    }
+
+    /// The text as it should be, where it should be another, and what is to be said about it.
+    pub(super) fn run(mut self, root: NodeId, text: &str) -> (Option<String>, Losses) {
+        self.value(&[root], 0, 0);
+        (edited(text, self.edits), self.losses)
+    }
+
+    fn value(&mut self, ids: &[NodeId], value: usize, depth: usize) {
+        let fits = |id: &NodeId| self.fit.fits(*id, value, depth);
+        if depth > MAX_DEPTH || self.losses.len() >= MAX_LOSSES || ids.iter().all(fits) {
+            return;
+        }
+        let nodes = self.fit.nodes;
+        let ids = together(nodes, ids);
+        let (allowed, found) = (allowed(nodes, &ids), self.fit.types_of(value));
+        if !allowed.has(found) {
+            if !self.converted(&ids, value, allowed, depth) {
+                self.violation(format!("expected {allowed}, got {found}"));
+            }
+            return;
+        }
+        for node in ids.iter().map(|id| &nodes[*id]) {
+            if !self.fit.is_listed(node, value) {
+                if !self.listed(&ids, node, value, depth) {
+                    self.violation("not one of the values that the schema lists");
+                }
+                return;
+            }
+            if let Some(bounds) = &node.bounds
+                && let Some(complaint) = self.fit.complaint(bounds, value)
+            {
+                self.violation(complaint);
+            }
+        }
+        match self.fit.tape.kind(value) {
+            Kind::Object => self.object(&ids, value, depth),
+            Kind::Array => self.array(&ids, value, depth),
+            Kind::Bool | Kind::Null | Kind::Number | Kind::String => {}
+        }
+        for branches in ids.iter().flat_map(|id| &nodes[*id].any) {
+            self.alternatives(branches, value, depth);
+        }
+    }
+
+    fn object(&mut self, ids: &[NodeId], value: usize, depth: usize) {
+        let nodes = self.fit.nodes;
+        let members: Vec<_> = self.fit.tape.members(value).collect();
+        let mut names = BTreeSet::new();
+        let mut removed = Vec::new();
+        for (index, &(key, member)) in members.iter().enumerate() {
+            let name = self.fit.tape.string(key);
+            self.path.push(Step::Name(name.clone().into_owned()));
+            let mut schemas = Vec::new();
+            for node in ids.iter().map(|id| &nodes[*id]) {
+                match (node.properties.get(&*name), node.additional) {
+                    (Some(&id), _) | (None, Additional::Schema(id)) => schemas.push(id),
+                    (None, Additional::No) => self.violation("the schema has no such property"),
+                    (None, Additional::Any) => {}
+                }
+            }
+            let is_required =
+                || ids.iter().any(|id| nodes[*id].required.iter().any(|it| **it == *name));
+            if self.mending
+                && self.fit.tape.kind(member) == Kind::Null
+                && !schemas.iter().all(|id| self.fit.fits(*id, member, depth + 1))
+                && !is_required()
+            {
+                self.repaired("null for a property that may be absent: left out");
+                removed.push(index);
+            } else if !schemas.is_empty() {
+                self.value(&schemas, member, depth + 1);
+            }
+            self.path.pop();
+            names.insert(name);
+        }
+        let mut added = Vec::new();
+        for id in ids {
+            for name in nodes[*id].required.iter().filter(|it| !names.contains(&***it)) {
+                if added.iter().any(|(known, _)| *known == name) {
+                    continue;
+                }
+                self.path.push(Step::Name(name.to_string()));
+                match default_for(&self.fit, ids, name).filter(|_| self.mending) {
+                    Some(default) => {
+                        self.repaired("required but missing: the schema's default filled in");
+                        added.push((name, default));
+                    }
+                    None => self.violation("required but missing"),
+                }
+                self.path.pop();
+            }
+        }
+        let added: Vec<String> = added
+            .into_iter()
+            .map(|(name, default)| {
+                let mut member = Vec::new();
+                crate::json::write::string(&mut member, name);
+                format!("{}:{}", String::from_utf8_lossy(&member), default.get())
+            })
+            .collect();
+        self.edit_members(value, &members, &removed, &added);
+    }
+
+    /// Takes members out and adds new ones behind the last.
+    fn edit_members(
+        &mut self,
+        object: usize,
+        members: &[(usize, usize)],
+        removed: &[usize],
+        added: &[String],
+    ) {
+        if removed.is_empty() && added.is_empty() {
+            return;
+        }
+        let tape = self.fit.tape;
+        let last_kept = (0..members.len()).rev().find(|index| !removed.contains(index));
+        for &index in removed.iter().filter(|index| last_kept.is_some_and(|last| **index < last)) {
+            let span = tape.span(members[index].0).start..tape.span(members[index + 1].0).start;
+            self.edits.push(Edit { span, text: String::new() });
+        }
+        let end = members.last().map(|(_, last)| tape.span(*last).end);
+        let (start, comma) = match (last_kept, members.first()) {
+            (Some(last), _) => (tape.span(members[last].1).end, !added.is_empty()),
+            (None, Some((first, _))) => (tape.span(*first).start, false),
+            (None, None) => (tape.span(object).start + 1, false),
+        };
+        let text = format!("{}{}", if comma { "," } else { "" }, added.join(","));
+        let end = end.unwrap_or(start).max(start);
+        if !text.is_empty() || end > start {
+            self.edits.push(Edit { span: start..end, text });
+        }
+    }
+
+    fn array(&mut self, ids: &[NodeId], value: usize, depth: usize) {
+        let nodes = self.fit.nodes;
+        for (index, item) in self.fit.tape.items(value).enumerate() {
+            let schema = |id: &NodeId| {
+                let node = &nodes[*id];
+                node.prefix.get(index).copied().or(node.items)
+            };
+            let schemas: Vec<_> = ids.iter().filter_map(schema).collect();
+            if !schemas.is_empty() {
+                self.path.push(Step::Index(index));
+                self.value(&schemas, item, depth + 1);
+                self.path.pop();
+            }
+        }
+    }
+
+    fn alternatives(&mut self, branches: &[NodeId], value: usize, depth: usize) {
+        let nodes = self.fit.nodes;
+        if branches.iter().any(|id| self.fit.fits(*id, value, depth + 1)) {
+            return;
+        }
+        let found = self.fit.types_of(value);
+        let suits = |id: &&NodeId| allowed(nodes, &together(nodes, &[**id])).has(found);
+        let suited: Vec<_> = branches.iter().filter(suits).collect();
+        if let [only] = suited.as_slice() {
+            self.value(&[**only], value, depth + 1);
+            return;
+        }
+        for &id in suited.iter().filter(|_| self.mending) {
+            let Fit { nodes, tape, steps } = self.fit;
+            let mut trial = Mend::new(Fit { nodes, tape, steps }, true);
+            trial.path.clone_from(&self.path);
+            trial.nesting = self.nesting;
+            trial.value(&[*id], value, depth + 1);
+            if trial.losses.iter().all(|it| it.code == LossCode::ArgumentRepaired) {
+                self.edits.append(&mut trial.edits);
+                self.losses.append(&mut trial.losses);
+                return;
+            }
+        }
+        self.violation(format!("fits none of {} alternatives", branches.len()));
+    }
+
+    /// Writes the value as another type, where its text already says it.
+    fn converted(&mut self, ids: &[NodeId], value: usize, allowed: Types, depth: usize) -> bool {
+        if !self.mending {
+            return false;
+        }
+        let text = self.fit.tape.text(value);
+        let (new, detail) = match self.fit.tape.kind(value) {
+            Kind::Number if allowed.has(Types::INTEGER) => match whole(text) {
+                Some(new) => (new, "a whole number written as a fraction"),
+                None => return false,
+            },
+            Kind::String => {
+                let inner = self.fit.tape.string(value);
+                match unquoted(inner.trim(), allowed) {
+                    Some(new) => (new, "a value that came inside a string"),
+                    None => return false,
+                }
+            }
+            Kind::Array | Kind::Bool | Kind::Null | Kind::Number | Kind::Object => return false,
+        };
+        self.replaced(ids, value, new, detail, depth)
+    }
+
+    /// Writes the value as the schema lists it, where exactly one listed value was meant.
+    fn listed(&mut self, ids: &[NodeId], node: &Node, value: usize, depth: usize) -> bool {
+        if !self.mending || self.fit.tape.kind(value) != Kind::String {
+            return false;
+        }
+        let (meant, values) = (self.fit.tape.string(value), node.values.as_deref().unwrap_or(&[]));
+        let folded = meant.to_lowercase();
+        let same_word =
+            |it: &&Raw<'_>| it.as_text().is_some_and(|it| it.decode().to_lowercase() == folded);
+        let same_text = |it: &&Raw<'_>| it.kind() != Kind::String && it.get() == meant.trim();
+        let Some(new) =
+            only(values.iter().filter(same_word)).or_else(|| only(values.iter().filter(same_text)))
+        else {
+            return false;
+        };
+        self.replaced(ids, value, new.get().to_owned(), "written as the schema lists it", depth)
+    }
+
+    /// Puts `new` in the value's place, itself mended.
+    fn replaced(
+        &mut self,
+        ids: &[NodeId],
+        value: usize,
+        new: String,
+        detail: &str,
+        depth: usize,
+    ) -> bool {
+        let Some(tape) = Tape::new(&new).filter(|_| self.nesting < MAX_NESTING) else {
+            return false;
+        };
+        self.repaired(detail);
+        let fit = Fit { nodes: self.fit.nodes, tape: &tape, steps: self.fit.steps };
+        let mut inner = Mend::new(fit, true);
+        inner.nesting = self.nesting + 1;
+        inner.path = std::mem::take(&mut self.path);
+        inner.value(ids, 0, depth + 1);
+        self.path = std::mem::take(&mut inner.path);
+        self.losses.append(&mut inner.losses);
+        let text = edited(&new, inner.edits).unwrap_or(new);
+        self.edits.push(Edit { span: self.fit.tape.span(value), text });
+        true
+    }
+
+    fn repaired(&mut self, detail: &str) {
+        self.say(LossCode::ArgumentRepaired, detail.to_owned());
+    }
+
+    fn violation(&mut self, detail: impl Into<String>) {
+        self.say(LossCode::ArgumentViolation, detail.into());
+    }
+
+    fn say(&mut self, code: LossCode, detail: String) {
+        let mut at = "args".to_owned();
+        for step in &self.path {
+            match step {
+                Step::Name(name) => at.extend([".", name.as_str()]),
+                Step::Index(index) => at.push_str(&format!("[{index}]")),
+            }
+        }
+        self.losses.push(Loss { at, code, detail, tool: None });
+    }
+}
+
+fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
+/// The default of a property, if it has one that fits.
+fn default_for<'a>(fit: &Fit<'a>, ids: &[NodeId], name: &str) -> Option<&'a Raw<'static>> {
+    let nodes = fit.nodes;
+    let schemas: Vec<_> =
+        ids.iter().filter_map(|id| nodes[*id].properties.get(name).copied()).collect();
+    let default =
+        together(nodes, &schemas).into_iter().find_map(|id| nodes[id].default.as_ref())?;
+    let tape = Tape::new(default.get())?;
+    let fit = Fit { nodes, tape: &tape, steps: fit.steps };
+    schemas.iter().all(|id| fit.fits(*id, 0, 0)).then_some(default)
+}
+
+/// What stands in a string, if it is JSON of a type that is allowed.
+fn unquoted(inner: &str, allowed: Types) -> Option<String> {
+    if allowed.has(Types::BOOL) {
+        let lower = inner.to_ascii_lowercase();
+        if lower == "true" || lower == "false" {
+            return Some(lower);
+        }
+    }
+    let raw = Raw::parse(inner.to_owned())?;
+    let kind = raw.kind();
+    match kind {
+        Kind::Array | Kind::Object | Kind::Number if allowed.has(Types::of(kind, inner)) => {
+            Some(inner.to_owned())
+        }
+        Kind::Number if allowed.has(Types::INTEGER) => whole(inner),
+        Kind::Array | Kind::Object | Kind::Number | Kind::Bool | Kind::Null | Kind::String => None,
+    }
+}
+
+/// `1.0` → `1`, `2.5e1` → `25`; `None` where the number is not whole (or out of all reason).
+fn whole(number: &str) -> Option<String> {
+    const LONGEST: usize = 40;
+    let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let exponent: i64 = exponent.parse().ok()?;
+    let digits = format!("{before}{after}");
+    let point = i64::try_from(before.len()).ok()?.checked_add(exponent)?;
+    let point = usize::try_from(point.max(0)).ok().filter(|_| point <= LONGEST as i64)?;
+    let (mut whole, rest) = match digits.get(..point) {
+        Some(whole) => (whole.to_owned(), digits.get(point..)?),
+        None => (format!("{digits:0<point$}"), ""),
+    };
+    if rest.bytes().any(|digit| digit != b'0') {
+        return None;
+    }
+    whole = whole.trim_start_matches('0').to_owned();
+    if whole.is_empty() {
+        return Some("0".to_owned());
+    }
+    Some(format!("{sign}{whole}"))
+}
+
+fn edited(text: &str, mut edits: Vec<Edit>) -> Option<String> {
+    if edits.is_empty() {
+        return None;
+    }
+    edits.sort_by_key(|edit| edit.span.start);
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for Edit { span, text: new } in edits {
+        // Two schemas may ask for the same change; the first has it.
+        if span.start < done {
+            continue;
+        }
+        out.push_str(&text[done..span.start]);
+        out.push_str(&new);
+        done = span.end;
+    }
+    out.push_str(&text[done..]);
+    Some(out)
+}

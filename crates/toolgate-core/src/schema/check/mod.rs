@@ -1,0 +1,20 @@
+//! Checking a call's arguments against the client's own schema, and mending small differences.
+//!
+//! ```text
+//! schema ──build──► nodes ─┐
+//!                          ├─ fits? ── yes ──► the arguments as they came
+//! args ────tape───► tokens ┘     └──── no ───► mend: edits of the text, and losses
+//! ```
+//!
+//! Arguments are never parsed into a tree and written again: what fits keeps its bytes, and a
+//! mended value replaces its own bytes only.
+
+mod build;
+mod checker;
+mod fit;
+mod mend;
+mod tape;
+#[cfg(test)]
+mod tests;
+
+pub use checker::{Checked, Checker};

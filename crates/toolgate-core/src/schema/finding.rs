@@ -1,0 +1,150 @@
+//! What the compiler changed, and where.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::tree::{Step, Tree, start};
+use crate::canon::{Loss, LossCode, Losses};
+
+/// So many changes are written down for one schema; the others are counted.
+const MAX_FINDINGS: usize = 100;
+
+/// What became of a keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Effect {
+    /// It is said in other words, with the same meaning.
+    Rewritten,
+    /// The schema no longer says it; the description does.
+    Described,
+    /// Nothing says it any more.
+    Dropped,
+    /// The schema was wrong here; what was meant was guessed.
+    Repaired,
+    /// Too deep, too large or endless: something that allows more stands there instead.
+    Cut,
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding<'t> {
+    /// The text of the schema that the keyword stands in.
+    pub(crate) node: &'t str,
+    /// The keyword; empty where the whole schema is meant.
+    pub(crate) keyword: Cow<'t, str>,
+    pub(crate) effect: Effect,
+    /// What happened, for a person.
+    pub(crate) detail: String,
+    /// What to do about it, where that is not plain.
+    pub(crate) help: Option<Cow<'static, str>>,
+}
+
+/// Changes in the order they were met, each place and keyword once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings<'t> {
+    list: Vec<Finding<'t>>,
+    seen: BTreeSet<(usize, Cow<'t, str>)>,
+    left_out: usize,
+}
+
+impl<'t> Findings<'t> {
+    pub(crate) fn push(
+        &mut self,
+        node: &'t str,
+        keyword: impl Into<Cow<'t, str>>,
+        effect: Effect,
+        detail: impl Into<String>,
+    ) {
+        self.push_with_help(node, keyword, effect, detail, None);
+    }
+
+    pub(crate) fn push_with_help(
+        &mut self,
+        node: &'t str,
+        keyword: impl Into<Cow<'t, str>>,
+        effect: Effect,
+        detail: impl Into<String>,
+        help: Option<Cow<'static, str>>,
+    ) {
+        let keyword = keyword.into();
+        // A schema that is used in several places is read several times.
+        if !self.seen.insert((start(node), keyword.clone())) {
+            return;
+        }
+        if self.list.len() < MAX_FINDINGS {
+            self.list.push(Finding { node, keyword, effect, detail: detail.into(), help });
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Puts the changes into the order of the text.
+    pub(crate) fn sort(&mut self) {
+        self.list.sort_by_key(|finding| start(finding.node));
+    }
+
+    pub(crate) fn list(&self) -> &[Finding<'t>] {
+        &self.list
+    }
+
+    /// The first thing that makes the client's schema invalid, as a message.
+    pub(crate) fn first_fault(&self, root: &Tree<'_>) -> Option<String> {
+        let fault = self.list.iter().find(|finding| finding.effect == Effect::Repaired)?;
+        let at = fault.at(root);
+        Some(if at.is_empty() { fault.detail.clone() } else { format!("{at}: {}", fault.detail) })
+    }
+
+    pub(crate) fn losses(&self, root: &Tree<'_>) -> Losses {
+        let mut losses: Losses = self
+            .list
+            .iter()
+            .map(|finding| Loss {
+                at: finding.at(root),
+                code: LossCode::SchemaKeyword,
+                detail: finding.detail.clone(),
+                tool: None,
+            })
+            .collect();
+        if self.left_out > 0 {
+            losses.push(Loss {
+                at: String::new(),
+                code: LossCode::SchemaKeyword,
+                detail: format!("{} more changes of the same kind", self.left_out),
+                tool: None,
+            });
+        }
+        losses
+    }
+}
+
+impl Finding<'_> {
+    /// The path of the keyword inside the schema: `properties.a.items.not`.
+    pub(crate) fn at(&self, root: &Tree<'_>) -> String {
+        let mut at = path(root, self.node);
+        if !self.keyword.is_empty() {
+            if !at.is_empty() {
+                at.push('.');
+            }
+            at.push_str(&self.keyword);
+        }
+        at
+    }
+}
+
+/// The path from `root` to the value whose text is `inner`.
+pub(crate) fn path(root: &Tree<'_>, inner: &str) -> String {
+    let mut at = String::new();
+    let mut here = root;
+    while let Some((step, child)) = here.child_around(inner) {
+        match step {
+            Step::Key(key) => {
+                if !at.is_empty() {
+                    at.push('.');
+                }
+                at.push_str(key);
+            }
+            Step::Index(index) => at.push_str(&format!("[{index}]")),
+        }
+        here = child;
+    }
+    at
+}

@@ -1,0 +1,188 @@
+//! The values of an `enum`: which of them Gemini can be told.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::reader::Reader;
+use crate::schema::finding::Effect;
+use crate::schema::node::{Node, Number, Scalar, Types, Value};
+use crate::schema::tree::{Shape, Tree};
+use crate::schema::words;
+
+impl<'t> Value<'t> {
+    pub(super) fn of(tree: &'t Tree<'t>) -> Self {
+        match &tree.shape {
+            Shape::Null => Self::Null,
+            Shape::Bool(value) => Self::Bool(*value),
+            Shape::Number => match Number::read(tree) {
+                Some(number) => Self::Number(number),
+                None => Self::Data(tree),
+            },
+            Shape::String(text) => Self::Text(Cow::Borrowed(text)),
+            Shape::Array(_) | Shape::Object(_) | Shape::TooDeep => Self::Data(tree),
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Number(_))
+    }
+}
+
+impl<'t> Reader<'t> {
+    pub(super) fn read_values(&mut self, node: &mut Node<'t>, key: &'t str, value: &'t Tree<'t>) {
+        // `const` beside `enum` says it all.
+        if node.values.as_ref().is_some_and(|values| values.len() == 1) {
+            return;
+        }
+        let mut values: Vec<Value<'t>> = match &value.shape {
+            Shape::Array(values) => values.iter().map(Value::of).collect(),
+            Shape::String(_) | Shape::Number => {
+                let detail = "`enum` is a list; read as a list of one value";
+                self.findings.push(node.place.text, key, Effect::Repaired, detail);
+                vec![Value::of(value)]
+            }
+            Shape::Null | Shape::Bool(_) | Shape::Object(_) | Shape::TooDeep => {
+                return self.broken(node, key, "a list of values");
+            }
+        };
+        if values.is_empty() {
+            return self.broken(node, key, "a list with at least one value");
+        }
+        dedupe(&mut values);
+        node.values = Some(values);
+    }
+
+    /// Brings the values into a form that Gemini takes: strings and numbers. `null` becomes a
+    /// branch of a union, anything else a description.
+    pub(super) fn finish_values(&mut self, node: &mut Node<'t>) {
+        let Some(values) = node.values.take() else { return };
+        let place = node.place.text;
+        let total = values.len();
+        let mut kept: Vec<Value<'t>> =
+            values.into_iter().filter_map(|value| converted(value, node.types)).collect();
+        dedupe(&mut kept);
+        if kept.len() < total {
+            let detail = "values that are not of the declared type were left out";
+            self.findings.push(place, "enum", Effect::Repaired, detail);
+        }
+        let before = kept.len();
+        kept.retain(|value| !matches!(value, Value::Text(text) if text.is_empty()));
+        if kept.len() < before {
+            let detail = "Gemini refuses the empty string in `enum`; the description says that it is allowed";
+            self.findings.push(place, "enum", Effect::Described, detail);
+            node.note(if kept.is_empty() {
+                "Must be the empty string."
+            } else {
+                "May also be the empty string."
+            });
+            // Otherwise only the other values would be left.
+            if kept.is_empty() {
+                node.types = Types::STRING;
+            }
+        }
+        if kept.is_empty() {
+            return;
+        }
+        let types = kept.iter().fold(Types::NONE, |types, value| types.with(value.types()));
+        let null = kept.contains(&Value::Null);
+        kept.retain(|value| *value != Value::Null);
+        if kept.is_empty() {
+            node.types = Types::NULL;
+            return;
+        }
+        let plain: Vec<Value<'t>> = kept.iter().filter(|it| it.is_plain()).cloned().collect();
+        let others: Vec<Value<'t>> = kept.into_iter().filter(|it| !it.is_plain()).collect();
+        let mut branches = Vec::new();
+        if !plain.is_empty() {
+            branches.push(Node {
+                types: plain_types(&plain, node.types),
+                // What else is said about strings and numbers, the list says better.
+                scalar: format(node.scalar.take()),
+                values: Some(plain),
+                ..Node::any(place)
+            });
+        }
+        branches.extend(self.unsayable(place, others, types));
+        if null {
+            branches.push(Node::of_type(place, Types::NULL));
+        }
+        // The list of values says more than what is said about the type of each.
+        node.types = Types::NONE;
+        node.array = None;
+        node.object = None;
+        if branches.len() == 1 {
+            if let Some(mut only) = branches.pop() {
+                only.annotate(node.take_annotations());
+                *node = only;
+            }
+        } else {
+            node.any_of = branches;
+        }
+    }
+
+    /// Values that are neither strings nor numbers: their types, and words.
+    fn unsayable(
+        &mut self,
+        place: &'t str,
+        values: Vec<Value<'t>>,
+        types: Types,
+    ) -> Option<Node<'t>> {
+        if values.is_empty() {
+            return None;
+        }
+        let wanted = Types::BOOLEAN.with(Types::ARRAY).with(Types::OBJECT);
+        let mut node = Node::of_type(place, types.without(types.without(wanted)));
+        let all = [Value::Bool(true), Value::Bool(false)];
+        if values.len() == 2 && all.iter().all(|value| values.contains(value)) {
+            return Some(node);
+        }
+        let detail =
+            "Gemini takes strings and numbers in `enum`; the description says the other values";
+        self.findings.push(place, "enum", Effect::Described, detail);
+        let words = words::values(&values);
+        node.note(match values.as_slice() {
+            [_] => format!("Must be {words}."),
+            _ => format!("Must be one of: {words}."),
+        });
+        Some(node)
+    }
+}
+
+fn format(scalar: Option<Box<Scalar<'_>>>) -> Option<Box<Scalar<'_>>> {
+    let format = scalar?.format?;
+    Some(Box::new(Scalar { format: Some(format), ..Scalar::default() }))
+}
+
+/// The type to declare for a list of strings and numbers.
+fn plain_types(values: &[Value<'_>], declared: Types) -> Types {
+    let types = values.iter().fold(Types::NONE, |types, value| types.with(value.types()));
+    // 1 and 2.5 are both numbers; so are 1 and 2 where the client says `number`.
+    if types.has(Types::NUMBER) || (types.has(Types::INTEGER) && declared.has(Types::NUMBER)) {
+        return types.without(Types::INTEGER).with(Types::NUMBER);
+    }
+    types
+}
+
+/// The value as one of the declared types, if it can be.
+fn converted<'t>(value: Value<'t>, types: Types) -> Option<Value<'t>> {
+    if types.allow(value.types()) {
+        return Some(value);
+    }
+    let numeric = types.has(Types::NUMBER) || types.has(Types::INTEGER);
+    match value {
+        Value::Number(number) if types.has(Types::STRING) => Some(Value::Text(number.0)),
+        Value::Bool(value) if types.has(Types::STRING) => {
+            Some(Value::Text(Cow::Borrowed(if value { "true" } else { "false" })))
+        }
+        Value::Text(text) if numeric => {
+            let number = text.trim().parse::<i64>().ok()?;
+            Some(Value::Number(Number::from(i128::from(number))))
+        }
+        Value::Text(_) | Value::Number(_) | Value::Bool(_) | Value::Null | Value::Data(_) => None,
+    }
+}
+
+fn dedupe(values: &mut Vec<Value<'_>>) {
+    let mut seen = BTreeSet::new();
+    values.retain(|value| seen.insert(value.to_json()));
+}

@@ -1,0 +1,226 @@
+//! The rules of `parametersJsonSchema` and `responseJsonSchema`.
+//!
+//! Unknown keywords pass. What is refused: references that lead nowhere, in circles that cannot
+//! end, or that have neighbours; arrays that may grow too long; a function whose arguments are no
+//! object.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::error::GoogleError;
+use super::schema::{MAX_DEPTH, Owner};
+use super::tree::Tree;
+use crate::gemini::Backend;
+
+/// The most that all `maxItems` of a schema may add up to.
+const MAX_ITEMS: f64 = 960.0;
+
+/// Checks a whole schema.
+pub(super) fn check(
+    schema: &Tree<'_>,
+    owner: Owner<'_>,
+    backend: Backend,
+) -> Result<(), GoogleError> {
+    let Tree::Object(_) = schema else {
+        return Err(must_be_object("schema", &At::Root));
+    };
+    if !may_be_object(schema) {
+        owner.must_be_object(backend)?;
+    }
+    let mut rules = Rules { root: schema, owner, max_items: 0.0 };
+    rules.node(schema, &At::Root, 1)?;
+    if rules.max_items > MAX_ITEMS {
+        return Err(GoogleError::unspecific());
+    }
+    rules.no_endless_values(schema)
+}
+
+/// Whether the root can be taken for an object: Google does not look through unions there.
+fn may_be_object(schema: &Tree<'_>) -> bool {
+    match schema.get("type") {
+        Some(Tree::Text(kind)) => kind.eq_ignore_ascii_case("object"),
+        Some(Tree::List(kinds)) => kinds.iter().all(|kind| {
+            kind.text().is_some_and(|it| matches!(&*it.to_ascii_lowercase(), "object" | "null"))
+        }),
+        Some(_) => false,
+        None => ["anyOf", "oneOf", "allOf", "$ref", "enum", "const", "items"]
+            .iter()
+            .all(|word| schema.get(word).is_none()),
+    }
+}
+
+/// A place inside a schema, as `properties.target_object.anyOf.1`.
+#[derive(Clone, Copy)]
+enum At<'a> {
+    Root,
+    Key(&'a Self, &'a str),
+    Index(&'a Self, usize),
+}
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => f.write_str("top-level"),
+            Self::Key(Self::Root, key) => f.write_str(key),
+            Self::Key(parent, key) => write!(f, "{parent}.{key}"),
+            Self::Index(parent, index) => write!(f, "{parent}.{index}"),
+        }
+    }
+}
+
+fn must_be_object(word: &str, at: &At<'_>) -> GoogleError {
+    GoogleError::invalid(format!("value for {word} at {at} must be an object"))
+}
+
+struct Rules<'t, 'a, 'o> {
+    root: &'t Tree<'a>,
+    owner: Owner<'o>,
+    max_items: f64,
+}
+
+impl<'t> Rules<'t, '_, '_> {
+    fn node(&mut self, schema: &Tree<'_>, at: &At<'_>, depth: usize) -> Result<(), GoogleError> {
+        if depth > MAX_DEPTH {
+            return Err(self.owner.too_deep());
+        }
+        if let Some(target) = schema.get("$ref").and_then(Tree::text) {
+            self.reference(schema, target, at)?;
+        }
+        self.max_items += schema.get("maxItems").and_then(Tree::number).unwrap_or(0.0).max(0.0);
+        for word in ["properties", "$defs"] {
+            let below = At::Key(at, word);
+            match schema.get(word) {
+                None => {}
+                Some(Tree::Object(members)) => {
+                    for (name, child) in members {
+                        let at = At::Key(&below, name);
+                        let Tree::Object(_) = child else {
+                            return Err(must_be_object(name, &below));
+                        };
+                        self.node(child, &at, depth + 1)?;
+                    }
+                }
+                Some(_) => return Err(must_be_object(word, at)),
+            }
+        }
+        for word in ["anyOf", "oneOf", "prefixItems"] {
+            let below = At::Key(at, word);
+            let branches = schema.get(word).map_or(&[][..], Tree::items);
+            for (index, child) in branches.iter().enumerate() {
+                let at = At::Index(&below, index);
+                let Tree::Object(_) = child else { return Err(must_be_object(word, &at)) };
+                self.node(child, &at, depth + 1)?;
+            }
+        }
+        // `items: false` closes a tuple, `additionalProperties` may be a boolean.
+        for word in ["items", "additionalProperties"] {
+            if let Some(child @ Tree::Object(_)) = schema.get(word) {
+                self.node(child, &At::Key(at, word), depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reference(&self, schema: &Tree<'_>, target: &str, at: &At<'_>) -> Result<(), GoogleError> {
+        let alone = schema
+            .members()
+            .iter()
+            .all(|(word, _)| word.starts_with('$') || matches!(&**word, "description" | "default"));
+        if !alone {
+            let name = target.rsplit('/').next().unwrap_or(target);
+            return Err(GoogleError::invalid(format!(
+                "$ref '{name}' was set alongside unsupported fields. If a schema node has $ref \
+                 set, then only description and default can be set alongside it"
+            )));
+        }
+        if self.resolve(target).is_none() {
+            return Err(GoogleError::invalid(format!("reference to undefined schema at {at}")));
+        }
+        Ok(())
+    }
+
+    /// `#`, `#/$defs/name`, and `#anchor` of a definition. Nothing else leads anywhere.
+    fn resolve(&self, target: &str) -> Option<&'t Tree<'t>> {
+        let root: &'t Tree<'t> = self.root;
+        if target == "#" {
+            return Some(root);
+        }
+        let defs = root.get("$defs").map_or(&[][..], Tree::members);
+        if let Some(name) = target.strip_prefix("#/$defs/") {
+            let name = name.replace("~1", "/").replace("~0", "~");
+            return defs.iter().find(|(known, _)| **known == name).map(|(_, schema)| schema);
+        }
+        let anchor = target.strip_prefix('#')?;
+        let has_anchor =
+            |schema: &Tree<'_>| schema.get("$anchor").and_then(Tree::text) == Some(anchor);
+        defs.iter().map(|(_, schema)| schema).find(|schema| has_anchor(schema))
+    }
+
+    /// A value that must hold a value of its own kind, and so on, can never be written down.
+    fn no_endless_values(&self, schema: &'t Tree<'t>) -> Result<(), GoogleError> {
+        let (mut todo, mut seen) = (vec![schema], BTreeSet::new());
+        let mut chain = Chain::default();
+        while let Some(node) = todo.pop() {
+            if !seen.insert(address(node)) {
+                continue;
+            }
+            self.required_chain(node, &mut chain)?;
+            todo.extend(children(node));
+            todo.extend(node.get("$ref").and_then(Tree::text).and_then(|it| self.resolve(it)));
+        }
+        Ok(())
+    }
+
+    /// Follows what must be there; every schema is left behind once.
+    fn required_chain(&self, node: &'t Tree<'t>, chain: &mut Chain) -> Result<(), GoogleError> {
+        if chain.done.contains(&address(node)) {
+            return Ok(());
+        }
+        if !chain.open.insert(address(node)) || chain.open.len() > MAX_CHAIN {
+            return Err(GoogleError::invalid("maximum schema depth exceeded"));
+        }
+        if let Some(target) = node.get("$ref").and_then(Tree::text).and_then(|it| self.resolve(it))
+        {
+            self.required_chain(target, chain)?;
+        }
+        let properties = node.get("properties").map_or(&[][..], Tree::members);
+        let required = node.get("required").map_or(&[][..], Tree::items);
+        let required: BTreeSet<_> = required.iter().filter_map(Tree::text).collect();
+        for (name, child) in properties {
+            if required.contains(&**name) {
+                self.required_chain(child, chain)?;
+            }
+        }
+        chain.open.remove(&address(node));
+        chain.done.insert(address(node));
+        Ok(())
+    }
+}
+
+/// How far a chain of required properties may go.
+const MAX_CHAIN: usize = 256;
+
+/// Schemas on the way, and those whose ways are known to end.
+#[derive(Default)]
+struct Chain {
+    open: BTreeSet<usize>,
+    done: BTreeSet<usize>,
+}
+
+fn address(schema: &Tree<'_>) -> usize {
+    std::ptr::from_ref(schema).addr()
+}
+
+fn children<'t>(node: &'t Tree<'t>) -> impl Iterator<Item = &'t Tree<'t>> {
+    let named = ["properties", "$defs"]
+        .into_iter()
+        .filter_map(|word| node.get(word))
+        .flat_map(Tree::members)
+        .map(|(_, child)| child);
+    let listed = ["anyOf", "oneOf", "prefixItems"]
+        .into_iter()
+        .filter_map(|word| node.get(word))
+        .flat_map(Tree::items);
+    let single = ["items", "additionalProperties"].into_iter().filter_map(|word| node.get(word));
+    named.chain(listed).chain(single)
+}

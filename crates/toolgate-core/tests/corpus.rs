@@ -1,0 +1,137 @@
+//! Real recordings decode to what they say.
+//!
+//! Optional: runs over the folder that `TOOLGATE_CORPUS` names (files of
+//! `[{status, request, response}]`, where `response` is the body as text) and does nothing without
+//! it. What is right is worked out here from the recorded JSON by a second, simpler reader.
+
+#[path = "decode/support.rs"]
+#[expect(dead_code, reason = "shared with the tests that do not need a corpus")]
+mod support;
+
+use serde_json::Value;
+use toolgate_core::canon::{CallInput, Failure, FinishReason};
+use toolgate_core::gemini::decode_error;
+
+use support::{decode, exchange_of};
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the corpus is named by the environment")]
+fn recordings_decode_whole_and_in_pieces() {
+    let Ok(folder) = std::env::var("TOOLGATE_CORPUS") else {
+        println!("TOOLGATE_CORPUS is not set: the recordings were not asked for");
+        return;
+    };
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let mut seen = 0;
+    for file in files.iter().filter(|file| file.extension().is_some_and(|it| it == "json")) {
+        let exchanges: Vec<Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        for (index, recorded) in exchanges.iter().enumerate() {
+            check(&format!("{} [{index}]", file.display()), recorded);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "no recordings");
+    println!("{seen} recordings");
+}
+
+fn check(name: &str, recorded: &Value) {
+    let body = match &recorded["response"] {
+        Value::String(text) => text.clone(),
+        json => json.to_string(),
+    };
+    let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
+    if status >= 400 {
+        let failure = decode_error(status, body.as_bytes());
+        assert_eq!(failure.upstream_status, Some(status), "{name}");
+        assert!(failure.upstream_body.is_some() && failure.upstream_code.is_some(), "{name}");
+        return;
+    }
+    let tools = declared(&recorded["request"]);
+    let exchange = exchange_of(&tools);
+    let bytes = body.as_bytes();
+    let whole = decode(&exchange, &[bytes]);
+    for at in 0..=bytes.len() {
+        let pieces = decode(&exchange, &[&bytes[..at], &bytes[at..]]);
+        assert_eq!(pieces.events, whole.events, "{name} cut at {at}");
+    }
+    let want = Expected::read(&body);
+    match whole.answer.finish() {
+        Ok(answer) => {
+            let calls: Vec<(String, Value)> = answer
+                .calls()
+                .map(|call| match &call.input {
+                    CallInput::Json(raw) => (call.tool.to_string(), raw.to().unwrap()),
+                    CallInput::Text(text) => (call.tool.to_string(), Value::from(text.decode())),
+                })
+                .collect();
+            assert_eq!(answer.text(), want.text, "{name}");
+            assert_eq!(calls, want.calls, "{name}");
+            let reason = match (want.finish.as_str(), calls.is_empty()) {
+                ("STOP", true) => FinishReason::Stop,
+                ("STOP", false) => FinishReason::ToolCalls,
+                ("MAX_TOKENS", _) => FinishReason::MaxTokens,
+                (other, _) => FinishReason::Blocked(other.to_owned()),
+            };
+            assert_eq!(answer.finish.reason, reason, "{name}");
+            assert!(answer.finish.losses.is_empty(), "{name}: {:?}", answer.finish.losses);
+            assert!(answer.finish.usage.total.is_some(), "{name}");
+        }
+        Err(Failure { kind, message, .. }) => panic!("{name}: {kind:?} {message}"),
+    }
+}
+
+fn declared(request: &Value) -> Vec<Value> {
+    let each = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let functions =
+        each(&request["tools"]).into_iter().flat_map(|tool| each(&tool["functionDeclarations"]));
+    functions
+        .map(|function| {
+            let schema = match &function["parametersJsonSchema"] {
+                Value::Null => &function["parameters"],
+                schema => schema,
+            };
+            match schema {
+                Value::Null => serde_json::json!({"name": function["name"]}),
+                schema => serde_json::json!({"name": function["name"], "input_schema": schema}),
+            }
+        })
+        .collect()
+}
+
+/// What a recording says, read in the plainest way.
+#[derive(Default)]
+struct Expected {
+    text: String,
+    calls: Vec<(String, Value)>,
+    finish: String,
+}
+
+impl Expected {
+    fn read(body: &str) -> Self {
+        let mut expected = Self::default();
+        let chunks: Vec<Value> = if body.trim_start().starts_with('{') {
+            vec![serde_json::from_str(body).unwrap()]
+        } else {
+            let frames = body.lines().filter_map(|line| line.strip_prefix("data: "));
+            frames.map(|frame| serde_json::from_str(frame).unwrap()).collect()
+        };
+        for chunk in chunks {
+            let candidate = &chunk["candidates"][0];
+            for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
+                if part["thought"] != Value::Bool(true) {
+                    expected.text.push_str(part["text"].as_str().unwrap_or_default());
+                }
+                if let Some(call) = part.get("functionCall") {
+                    let args = call.get("args").cloned().unwrap_or_else(|| serde_json::json!({}));
+                    expected.calls.push((call["name"].as_str().unwrap().to_owned(), args));
+                }
+            }
+            if let Some(reason) = candidate["finishReason"].as_str() {
+                reason.clone_into(&mut expected.finish);
+            }
+        }
+        expected
+    }
+}

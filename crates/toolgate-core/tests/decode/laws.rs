@@ -1,0 +1,217 @@
+//! Laws 3 and 4: whatever the bytes and however they are cut, the events are the same and follow
+//! the grammar (`decode` holds every event against it).
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::support::{decode, exchange, exchange_of};
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Pieces of streams, good and bad.
+fn scraps() -> impl Strategy<Value = String> {
+    let scrap = select(vec![
+        "data: ",
+        "data:",
+        "\r\n",
+        "\n",
+        "\r",
+        "\n\n",
+        "\u{feff}",
+        ": x",
+        "event: y",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        "\"",
+        "\\",
+        "é",
+        "😀",
+        "[DONE]",
+        "null",
+        "{}",
+        "{\"error\":{\"code\":429}}",
+        "{\"error\":",
+        "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}",
+        "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\",\"thoughtSignature\":\"YQ\"}]},\"finishReason\":\"STOP\"}]}",
+        "{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"Bash\"}}]},\"finishReason\":\"STOP\"}]}",
+        "{\"usageMetadata\":{\"promptTokenCount\":1}}",
+        "{\"promptFeedback\":{\"blockReason\":\"SAFETY\"}}",
+        "<html>",
+    ]);
+    prop::collection::vec(scrap, 0..24).prop_map(|scraps| scraps.concat())
+}
+
+fn json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i32>().prop_map(Into::into),
+        any::<f64>().prop_map(Into::into),
+        "\\PC{0,6}".prop_map(Into::into),
+        select(vec!["1", "true", "{\"a\":1}", "[1.0]", "PENDING"]).prop_map(Into::into),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let name = select(vec![
+            "command",
+            "todos",
+            "content",
+            "status",
+            "timeout",
+            "file_path",
+            "input",
+            "a",
+            "é",
+        ]);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+            prop::collection::vec((name, inner), 0..4).prop_map(|members| members
+                .into_iter()
+                .map(|(k, v)| (k.to_owned(), v))
+                .collect::<serde_json::Map<_, _>>()
+                .into()),
+        ]
+    })
+}
+
+fn part() -> impl Strategy<Value = serde_json::Value> {
+    let name = select(vec!["Bash", "Read", "TodoWrite", "bash", "default_api:Read", "other", ""]);
+    let path = select(vec![
+        "$.command",
+        "$.todos[0].content",
+        "$.todos[1]",
+        "$.a['b'][2]",
+        "$",
+        "x",
+        "$.todos[99999]",
+    ]);
+    let piece =
+        (path, "\\PC{0,4}", any::<bool>(), json()).prop_map(
+            |(path, text, more, value)| match value {
+                serde_json::Value::Number(number) => {
+                    serde_json::json!({"jsonPath": path, "numberValue": number})
+                }
+                _ => {
+                    serde_json::json!({"jsonPath": path, "stringValue": text, "willContinue": more})
+                }
+            },
+        );
+    let call = (
+        prop::option::of(name),
+        prop::option::of(json()),
+        prop::option::of(prop::collection::vec(piece, 0..3)),
+        prop::option::of(any::<bool>()),
+        prop::option::of(select(vec!["id1", "id2"])),
+    )
+        .prop_map(|(name, args, partial, more, id)| {
+            serde_json::json!({"functionCall": {"name": name, "args": args, "partialArgs": partial, "willContinue": more, "id": id}})
+        });
+    let text = ("\\PC{0,8}", prop::option::of(any::<bool>()))
+        .prop_map(|(text, thought)| serde_json::json!({"text": text, "thought": thought}));
+    let other = select(vec![
+        "executableCode",
+        "toolCall",
+        "inlineData",
+        "fileData",
+        "novel",
+        "partMetadata",
+    ]);
+    let other = (other, json()).prop_map(|(kind, body)| match kind {
+        "inlineData" | "fileData" => serde_json::json!({kind: {"data": "QQ", "fileUri": "gs://a"}}),
+        _ => serde_json::json!({kind: body}),
+    });
+    let signature = prop::option::weighted(0.3, select(vec!["YQ==", ""]));
+    (prop_oneof![3 => text, 4 => call, 1 => other], signature).prop_map(|(mut part, signature)| {
+        if let Some(signature) = signature {
+            part["thoughtSignature"] = signature.into();
+        }
+        part
+    })
+}
+
+fn chunk() -> impl Strategy<Value = serde_json::Value> {
+    let finish = select(vec![
+        "STOP",
+        "STOP",
+        "MAX_TOKENS",
+        "SAFETY",
+        "MALFORMED_FUNCTION_CALL",
+        "UNEXPECTED_TOOL_CALL",
+        "NEW",
+        "",
+    ]);
+    (prop::collection::vec(part(), 0..4), prop::option::weighted(0.4, finish), any::<u16>())
+        .prop_map(|(parts, finish, tokens)| {
+            serde_json::json!({
+                "candidates": [{"content": {"parts": parts}, "finishReason": finish}],
+                "usageMetadata": {"promptTokenCount": tokens},
+            })
+        })
+}
+
+/// Cut anywhere, the events stay the same.
+fn check(bytes: &[u8], cuts: &[prop::sample::Index]) -> Result<(), TestCaseError> {
+    let exchange = exchange();
+    let whole = decode(&exchange, &[bytes]).events;
+    let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+    ends.extend([0, bytes.len()]);
+    ends.sort_unstable();
+    let pieces: Vec<&[u8]> = ends.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+    prop_assert_eq!(decode(&exchange, &pieces).events, whole);
+    Ok(())
+}
+
+fn cuts() -> impl Strategy<Value = Vec<prop::sample::Index>> {
+    prop::collection::vec(any::<prop::sample::Index>(), 0..6)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn law4_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200), cuts in cuts()) {
+        check(&bytes, &cuts)?;
+    }
+
+    #[test]
+    fn law4_any_scraps(text in scraps(), cuts in cuts()) {
+        check(text.as_bytes(), &cuts)?;
+    }
+
+    #[test]
+    fn law4_any_chunks(chunks in prop::collection::vec(chunk(), 0..8), cuts in cuts(), ascii in any::<bool>()) {
+        let mut body = String::new();
+        for chunk in &chunks {
+            let mut json = chunk.to_string();
+            if ascii {
+                json = json.chars().map(|it| if it.is_ascii() { it.to_string() } else {
+                    it.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+                }).collect();
+            }
+            body.push_str(&format!("data: {json}\r\n\r\n"));
+        }
+        check(body.as_bytes(), &cuts)?;
+        let array = format!("[{}]", chunks.iter().map(ToString::to_string).collect::<Vec<_>>().join(",\r\n"));
+        let events = decode(&exchange(), &[body.as_bytes()]).events.len();
+        prop_assert_eq!(decode(&exchange(), &[array.as_bytes()]).events.len(), events);
+    }
+
+    /// What the checker leaves alone fits, what it mends fits better, and mending ends.
+    #[test]
+    fn arguments_any_schema_any_value(schema in json(), inner in json(), args in json()) {
+        use toolgate_core::json::Raw;
+        let schema = serde_json::json!({"type": "object", "properties": {"todos": schema, "command": inner}, "required": ["todos"]});
+        let entry = exchange_of(&[serde_json::json!({"name": "x", "input_schema": schema})]);
+        let toolgate_core::gemini::ToolInput::Json(checker) = &entry.tools[0].input else { unreachable!() };
+        let args = Raw::of(&args).unwrap();
+        let checked = checker.check(args.clone());
+        prop_assert_eq!(checker.accepts(&args), checked.losses.is_empty());
+        prop_assert_eq!(checker.violations(&args).is_empty(), checked.losses.is_empty());
+        let again = checker.check(checked.args.clone());
+        prop_assert_eq!(again.args.get(), checked.args.get());
+    }
+}

@@ -1,0 +1,8 @@
+//! Gemini's bytes become the right events, whole and in pieces.
+
+mod cuts;
+mod errors;
+mod golden;
+mod laws;
+mod rules;
+mod support;
