@@ -15,8 +15,10 @@ pub use definition::{FunctionTool, Tool, ToolProvider};
 pub use error::ToolError;
 pub use output::{IntoOutput, Output};
 
+pub(crate) use bind::bind;
 pub(crate) use context::State;
 pub(crate) use definition::Handler;
+pub(crate) use output::inline_media;
 pub(crate) use returns::panic_message;
 #[doc(hidden)]
 pub use returns::{Fallible, Infallible, OfResult, OfValue, blocking, tool};
