@@ -10,10 +10,14 @@
 //! object into the middle of a stream of events. The [`Reader`] takes all of them without being
 //! told which. It looks at every byte once and copies only what a cut has split.
 
+mod scan;
+
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 use memchr::memchr2;
+
+use scan::Scan;
 
 /// The largest frame that a [`Reader`] takes unless it is told otherwise: 64 MiB.
 pub const MAX_FRAME: usize = 64 << 20;
@@ -376,48 +380,6 @@ fn give(take: &mut Take<'_>, frame: Frame<'_>) -> Result<(), Stop> {
 struct Slice<'a> {
     bytes: &'a [u8],
     data: Option<Range<usize>>,
-}
-
-/// Finds the end of a JSON object or array, slice by slice.
-#[derive(Clone, Copy, Debug, Default)]
-struct Scan {
-    depth: usize,
-    in_string: bool,
-    escaped: bool,
-}
-
-impl Scan {
-    /// The index after the value's last byte, if it is in this slice.
-    fn end(&mut self, bytes: &[u8]) -> Option<usize> {
-        let mut at = 0;
-        while at < bytes.len() {
-            if self.escaped {
-                self.escaped = false;
-                at += 1;
-                continue;
-            }
-            if self.in_string {
-                at += memchr2(b'"', b'\\', &bytes[at..])?;
-                self.in_string = bytes[at] != b'"';
-                self.escaped = self.in_string;
-                at += 1;
-                continue;
-            }
-            match bytes[at] {
-                b'"' => self.in_string = true,
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' => {
-                    self.depth = self.depth.saturating_sub(1);
-                    if self.depth == 0 {
-                        return Some(at + 1);
-                    }
-                }
-                _ => {}
-            }
-            at += 1;
-        }
-        None
-    }
 }
 
 #[cfg(test)]

@@ -1,1 +1,276 @@
-//! placeholder
+//! From Gemini's bytes to a client's bytes.
+//!
+//! ```text
+//!   Gemini bytes ─► StreamDecoder ─► events ─┬─► Encoder ─► client bytes
+//!                                            └─► Seen: what the gateway wants to know
+//! ```
+//!
+//! [`Translator`] is the whole stream path without its I/O. It holds failures back: whoever drives it
+//! decides whether to ask again or to tell the client.
+
+use std::sync::Arc;
+
+use crate::canon::{
+    Answer, BadRequest, Call, DecodeOptions, Decoded, Encoder, ErrorReply, Event, Failure, Finish,
+    IdGen, Sink, Stamp, Start,
+};
+use crate::gemini::Exchange;
+use crate::gemini::upstream::StreamDecoder;
+use crate::seal::Sealer;
+use crate::{anthropic, chat, gemini, responses};
+
+/// The dialects that clients speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dialect {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    Chat,
+    /// Gemini.
+    Gemini,
+    /// OpenAI Responses.
+    Responses,
+}
+
+impl Dialect {
+    /// Its name on the command line, in logs and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Chat => "chat",
+            Self::Gemini => "gemini",
+            Self::Responses => "responses",
+        }
+    }
+
+    /// The dialect with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Anthropic, Self::Chat, Self::Gemini, Self::Responses]
+            .into_iter()
+            .find(|dialect| dialect.name() == name)
+    }
+}
+
+/// What a client's answers need of its request, whatever its dialect.
+#[derive(Clone, Debug)]
+pub enum Echo {
+    /// For Anthropic Messages.
+    Anthropic(anthropic::Echo),
+    /// For OpenAI Chat Completions.
+    Chat(chat::Echo),
+    /// For Gemini.
+    Gemini(gemini::Echo),
+    /// For OpenAI Responses.
+    Responses(responses::Echo),
+}
+
+/// Decodes a request. Gemini's names its model in the path: for it, use
+/// [`gemini::decode_request`] itself.
+pub fn decode_request<'a>(
+    dialect: Dialect,
+    body: &'a str,
+    options: &DecodeOptions<'_>,
+) -> Result<Decoded<'a, Echo>, BadRequest> {
+    fn any<'a, E>(decoded: Decoded<'a, E>, echo: fn(E) -> Echo) -> Decoded<'a, Echo> {
+        let Decoded { request, echo: inner, losses } = decoded;
+        Decoded { request, echo: echo(inner), losses }
+    }
+    Ok(match dialect {
+        Dialect::Anthropic => any(anthropic::decode_request(body, options)?, Echo::Anthropic),
+        Dialect::Chat => any(chat::decode_request(body, options)?, Echo::Chat),
+        Dialect::Gemini => any(gemini::decode_native(body, options)?.decoded, Echo::Gemini),
+        Dialect::Responses => any(responses::decode_request(body, options)?, Echo::Responses),
+    })
+}
+
+impl Echo {
+    /// The dialect.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Anthropic(_) => Dialect::Anthropic,
+            Self::Chat(_) => Dialect::Chat,
+            Self::Gemini(_) => Dialect::Gemini,
+            Self::Responses(_) => Dialect::Responses,
+        }
+    }
+
+    /// Writes an answer as a stream.
+    pub fn encoder(self, stamp: Stamp, sealer: Sealer) -> AnyEncoder {
+        match self {
+            Self::Anthropic(echo) => {
+                AnyEncoder::Anthropic(Box::new(anthropic::StreamEncoder::new(echo, stamp, sealer)))
+            }
+            Self::Chat(echo) => {
+                AnyEncoder::Chat(Box::new(chat::StreamEncoder::new(echo, stamp, sealer)))
+            }
+            Self::Gemini(echo) => {
+                AnyEncoder::Gemini(Box::new(gemini::StreamEncoder::new(echo, stamp, sealer)))
+            }
+            Self::Responses(echo) => {
+                AnyEncoder::Responses(Box::new(responses::StreamEncoder::new(echo, stamp, sealer)))
+            }
+        }
+    }
+
+    /// Writes an answer in one piece.
+    pub fn encode_response(&self, answer: &Answer, stamp: &Stamp, sealer: &Sealer) -> Vec<u8> {
+        match self {
+            Self::Anthropic(echo) => anthropic::encode_response(answer, echo, stamp, sealer),
+            Self::Chat(echo) => chat::encode_response(answer, echo, stamp, sealer),
+            Self::Gemini(echo) => gemini::encode_response(answer, echo, stamp, sealer),
+            Self::Responses(echo) => responses::encode_response(answer, echo, stamp, sealer),
+        }
+    }
+}
+
+/// Writes a failure as an HTTP answer.
+pub fn encode_error(dialect: Dialect, failure: &Failure, request_id: &str) -> ErrorReply {
+    match dialect {
+        Dialect::Anthropic => anthropic::encode_error(failure, request_id),
+        Dialect::Chat => chat::encode_error(failure, request_id),
+        Dialect::Gemini => gemini::encode_error(failure, request_id),
+        Dialect::Responses => responses::encode_error(failure, request_id),
+    }
+}
+
+/// The encoder of any dialect.
+#[derive(Debug)]
+pub enum AnyEncoder {
+    /// For Anthropic Messages.
+    Anthropic(Box<anthropic::StreamEncoder>),
+    /// For OpenAI Chat Completions.
+    Chat(Box<chat::StreamEncoder>),
+    /// For Gemini.
+    Gemini(Box<gemini::StreamEncoder>),
+    /// For OpenAI Responses.
+    Responses(Box<responses::StreamEncoder>),
+}
+
+impl Encoder for AnyEncoder {
+    fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        match self {
+            Self::Anthropic(encoder) => encoder.event(event, out),
+            Self::Chat(encoder) => encoder.event(event, out),
+            Self::Gemini(encoder) => encoder.event(event, out),
+            Self::Responses(encoder) => encoder.event(event, out),
+        }
+    }
+
+    fn ping(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Self::Anthropic(encoder) => encoder.ping(out),
+            Self::Chat(encoder) => encoder.ping(out),
+            Self::Gemini(encoder) => encoder.ping(out),
+            Self::Responses(encoder) => encoder.ping(out),
+        }
+    }
+}
+
+/// What has been seen of an answer so far.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The client's stream has been opened.
+    pub started: bool,
+    /// The client has been shown more than the opening: it is too late to ask again unseen.
+    pub visible: bool,
+    /// The calls, without their arguments unless somebody asked to keep them.
+    pub calls: Vec<Call<'static>>,
+    /// How it ended, where it ended well.
+    pub finish: Option<Finish>,
+    /// How it ended, where it did not. The client has not been told yet.
+    pub failure: Option<Failure>,
+}
+
+/// The stream path: bytes in, bytes out.
+#[derive(Debug)]
+pub struct Translator<E> {
+    decoder: StreamDecoder,
+    tap: Tap<E>,
+}
+
+#[derive(Debug)]
+struct Tap<E> {
+    encoder: E,
+    seen: Seen,
+}
+
+impl<E: Encoder> Translator<E> {
+    /// A translator for one answer.
+    pub fn new(exchange: Arc<Exchange>, ids: IdGen, encoder: E) -> Self {
+        let tap = Tap { encoder, seen: Seen::default() };
+        Self { decoder: StreamDecoder::new(exchange, ids), tap }
+    }
+
+    /// Takes more of Gemini's bytes.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.decoder.feed(bytes, &mut Into { tap: &mut self.tap, out });
+    }
+
+    /// Takes the end of Gemini's bytes.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.decoder.finish(&mut Into { tap: &mut self.tap, out });
+    }
+
+    /// What has been seen so far.
+    pub fn seen(&self) -> &Seen {
+        &self.tap.seen
+    }
+
+    /// Starts over with another answer of Gemini's. Only sensible while nothing is visible.
+    pub fn again(&mut self, exchange: Arc<Exchange>, ids: IdGen) {
+        self.decoder = StreamDecoder::new(exchange, ids);
+        self.tap.seen = Seen { started: self.tap.seen.started, ..Seen::default() };
+    }
+
+    /// Shows a sign of life; opens the client's stream for it where need be.
+    pub fn ping(&mut self, out: &mut Vec<u8>) {
+        if !self.tap.seen.started {
+            self.tap.seen.started = true;
+            self.tap.encoder.event(&Event::Start(Start::default()), out);
+        }
+        self.tap.encoder.ping(out);
+    }
+
+    /// Tells the client of the failure, within its stream.
+    pub fn fail(&mut self, failure: Failure, out: &mut Vec<u8>) {
+        if !self.tap.seen.started {
+            self.tap.seen.started = true;
+            self.tap.encoder.event(&Event::Start(Start::default()), out);
+        }
+        self.tap.encoder.event(&Event::Fail(failure), out);
+    }
+}
+
+struct Into<'a, E> {
+    tap: &'a mut Tap<E>,
+    out: &'a mut Vec<u8>,
+}
+
+impl<E: Encoder> Sink for Into<'_, E> {
+    fn event(&mut self, event: &Event<'_>) {
+        let Seen { started, visible, calls, finish, failure } = &mut self.tap.seen;
+        match event {
+            Event::Start(_) => {
+                if !std::mem::replace(started, true) {
+                    self.tap.encoder.event(event, self.out);
+                }
+                return;
+            }
+            Event::Fail(why) => {
+                *failure = Some(why.clone());
+                return;
+            }
+            Event::Finish(end) => *finish = Some(end.clone()),
+            Event::Call(call) => calls.push(call.clone().into_owned()),
+            Event::Text(_)
+            | Event::Thought(_)
+            | Event::Signature { .. }
+            | Event::Media(_)
+            | Event::Server(_)
+            | Event::Grounding(_) => {}
+        }
+        let before = self.out.len();
+        self.tap.encoder.event(event, self.out);
+        *visible |= self.out.len() > before;
+    }
+}

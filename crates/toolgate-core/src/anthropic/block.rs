@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::content::slice;
+use super::content::{Block, Content};
 use super::message::{Reader, required};
 use super::wire;
 use crate::canon::{BadRequest, LossCode, Media, MediaSource};
-use crate::json::{self, Kind, Path, Raw, Text};
+use crate::json::{self, Path, Slice, Text, write};
 
 /// What a block says, be it in a message or in a tool's result.
 pub(super) enum Piece<'a> {
@@ -18,17 +18,16 @@ impl<'a> Reader<'a, '_> {
     /// Reads a block that says something; one that is not known is kept as the text of its JSON.
     pub(super) fn pieces(
         &mut self,
-        kind: &str,
-        block: wire::Block<'a>,
+        block: Block<'a>,
         at: &Path<'_>,
         out: &mut Vec<Piece<'a>>,
     ) -> Result<(), BadRequest> {
-        match kind {
+        match &*block.kind {
             "text" => {
                 let text = block.text.ok_or_else(|| at.field("text").bad("is missing"))?;
                 push_text(out, text);
             }
-            "image" => self.image(block.source.as_ref(), at, out)?,
+            "image" => self.image(block.source, at, out)?,
             "document" => self.document(block, at, out)?,
             "search_result" => self.search_result(&block, at, out)?,
             "tool_reference" => {
@@ -37,30 +36,34 @@ impl<'a> Reader<'a, '_> {
                 out.push(Piece::Text(Text::new(&text)));
                 self.mentioned.insert(name, true);
             }
-            "compaction" => {
-                self.retold(kind, at);
-                out.extend(block.content.and_then(Raw::into_text).map(Piece::Text));
-            }
+            "compaction" => match block.content.and_then(Slice::text) {
+                Some(summary) => {
+                    self.retold(&block.kind, at);
+                    push_text(out, summary);
+                }
+                None => {
+                    let detail = "a summary that only Anthropic can read was left out";
+                    self.losses.push(at.loss(LossCode::PartDropped, detail));
+                }
+            },
             "container_upload" => {
-                self.retold(kind, at);
+                self.retold(&block.kind, at);
                 let id = block.file_id.map(Text::into_cow).unwrap_or_default();
                 let text = format!("[A file was put into the container: {id}]");
                 out.push(Piece::Text(Text::new(&text)));
             }
-            kind => match block.unknown {
-                Some(raw) => {
-                    self.retold(kind, at);
-                    out.push(Piece::Text(Text::new(&raw.compact())));
-                }
-                None => self.misplaced(kind, at),
-            },
+            // Of a type that is not known, or that cannot stand here.
+            kind => {
+                self.retold(kind, at);
+                out.push(Piece::Text(Text::new(&write::compacted(block.json))));
+            }
         }
         Ok(())
     }
 
     fn image(
         &mut self,
-        source: Option<&Raw<'a>>,
+        source: Option<Slice<'a>>,
         at: &Path<'_>,
         out: &mut Vec<Piece<'a>>,
     ) -> Result<(), BadRequest> {
@@ -73,12 +76,12 @@ impl<'a> Reader<'a, '_> {
 
     fn document(
         &mut self,
-        block: wire::Block<'a>,
+        block: Block<'a>,
         at: &Path<'_>,
         out: &mut Vec<Piece<'a>>,
     ) -> Result<(), BadRequest> {
         let at = at.field("source");
-        let (kind, source) = self.source(block.source.as_ref(), &at)?;
+        let (kind, source) = self.source(block.source, &at)?;
         let title = block.title.filter(|it| !it.is_empty()).map(Text::into_cow);
         let context = block.context.filter(|it| !it.is_empty()).map(Text::into_cow);
         match &*kind {
@@ -93,7 +96,7 @@ impl<'a> Reader<'a, '_> {
                 }
                 let at = at.field("content");
                 let content = source.content.ok_or_else(|| at.bad("is missing"))?;
-                self.document_content(content, &at, out)
+                self.document_content(Slice::new(&content), &at, out)
             }
             kind => {
                 if let Some(context) = context {
@@ -109,20 +112,23 @@ impl<'a> Reader<'a, '_> {
     /// A document that is written as blocks: words and pictures, never documents again.
     fn document_content(
         &mut self,
-        content: Raw<'a>,
+        said: Slice<'a>,
         at: &Path<'_>,
         out: &mut Vec<Piece<'a>>,
     ) -> Result<(), BadRequest> {
-        if content.kind() == Kind::String {
-            out.extend(content.into_text().map(Piece::Text));
-            return Ok(());
-        }
-        for (index, mut block) in self.blocks(&content, at)?.into_iter().enumerate() {
+        let mut blocks = match Content::read(said, at)? {
+            Content::Text(text) => {
+                push_text(out, text);
+                return Ok(());
+            }
+            Content::Blocks(blocks) => blocks,
+        };
+        for index in 0.. {
             let at = at.index(index);
-            let kind = required(block.kind.take(), &at.field("type"))?;
-            match &*kind {
-                "document" | "search_result" => self.misplaced(&kind, &at),
-                kind => self.pieces(kind, block, &at, out)?,
+            let Some(block) = blocks.next(&at, &mut self.losses)? else { break };
+            match &*block.kind {
+                kind @ ("document" | "search_result") => self.misplaced(kind, &at),
+                _ => self.pieces(block, &at, out)?,
             }
         }
         Ok(())
@@ -130,23 +136,17 @@ impl<'a> Reader<'a, '_> {
 
     fn search_result(
         &mut self,
-        block: &wire::Block<'a>,
+        block: &Block<'a>,
         at: &Path<'_>,
         out: &mut Vec<Piece<'a>>,
     ) -> Result<(), BadRequest> {
         let title = block.title.as_ref().map(Text::decode).unwrap_or_default();
-        let source = block.source.as_ref().and_then(Raw::as_text);
-        let source = source.as_ref().map(Text::decode).unwrap_or_default();
+        let source = block.source.and_then(Slice::text).map(Text::into_cow).unwrap_or_default();
         out.push(Piece::Text(Text::new(&format!("Search result: {title}\nSource: {source}"))));
-        let at = at.field("content");
-        let Some(content) = &block.content else { return Ok(()) };
-        for (index, block) in self.blocks(content, &at)?.into_iter().enumerate() {
-            match block.text {
-                Some(text) => push_text(out, text),
-                None => self.misplaced("search_result", &at.index(index)),
-            }
+        match block.content {
+            Some(said) => self.document_content(said, &at.field("content"), out),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Says that a block of a known type stands where none of its type can.
@@ -157,11 +157,11 @@ impl<'a> Reader<'a, '_> {
 
     fn source(
         &mut self,
-        source: Option<&Raw<'a>>,
+        source: Option<Slice<'a>>,
         at: &Path<'_>,
     ) -> Result<(Cow<'a, str>, wire::Source<'a>), BadRequest> {
         let source = source.ok_or_else(|| at.bad("is missing"))?;
-        let mut source: wire::Source<'a> = json::read(slice(source), at, &mut self.losses)?;
+        let mut source: wire::Source<'a> = json::read(source.get(), at, &mut self.losses)?;
         let kind = required(source.kind.take(), &at.field("type"))?;
         Ok((kind, source))
     }

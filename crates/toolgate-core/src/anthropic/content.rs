@@ -1,98 +1,166 @@
-//! Reading content that may hold something broken or new.
+//! Reading content blocks.
 //!
-//! A body is read in one go where that works. Where it does not, each block is looked at alone: a
-//! broken one is an error with its place, and one of a type that this version does not know is kept
-//! as it is.
+//! Blocks are most of a body, so they are not read by serde: a [`Cursor`] goes through them once and
+//! lends what it passes. A broken field is an error with its place. In a block of a type that this
+//! version does not know nothing can be broken; it is kept as it is.
 
-use super::message::{Reader, is_server_result, required};
-use super::wire;
-use crate::canon::{BadRequest, Losses};
-use crate::json::{self, Kind, Path, Raw, Text};
+use std::borrow::Cow;
 
-/// The JSON text for as long as the body lives. Mirrors always borrow from it.
-pub(super) fn slice<'a>(raw: &Raw<'a>) -> &'a str {
-    raw.as_borrowed().unwrap_or("null")
+use super::message::{is_server_result, required};
+use crate::canon::{BadRequest, Loss, LossCode, Losses};
+use crate::json::{Cursor, Kind, Path, Slice, Text};
+
+/// What a message or a result says: a string, or blocks.
+pub(super) enum Content<'a> {
+    Text(Text<'a>),
+    Blocks(Blocks<'a>),
 }
 
-impl<'a> Reader<'a, '_> {
-    /// Reads the content of messages that could not be read in one go.
-    pub(super) fn contents(
-        &mut self,
-        messages: Vec<wire::Message<'a, Raw<'a>>>,
-    ) -> Result<Vec<wire::Message<'a, wire::Content<'a>>>, BadRequest> {
-        let at = Path::Root.field("messages");
-        let mut read = Vec::with_capacity(messages.len());
-        for (index, message) in messages.into_iter().enumerate() {
-            let wire::Message { role, content, clear_at, output_config } = message;
-            let at = at.index(index);
-            let content =
-                content.map(|raw| self.content(&raw, &at.field("content"))).transpose()?;
-            read.push(wire::Message { role, content, clear_at, output_config });
-        }
-        Ok(read)
-    }
-
-    /// Reads content: a string, or blocks.
-    pub(super) fn content(
-        &mut self,
-        raw: &Raw<'a>,
-        at: &Path<'_>,
-    ) -> Result<wire::Content<'a>, BadRequest> {
-        match raw.kind() {
-            Kind::String => Ok(wire::Content::Text(raw.clone().into_text().unwrap_or(Text::EMPTY))),
-            Kind::Array => self.blocks(raw, at).map(wire::Content::Blocks),
+impl<'a> Content<'a> {
+    pub(super) fn read(slice: Slice<'a>, at: &Path<'_>) -> Result<Self, BadRequest> {
+        match slice.kind() {
+            Kind::String => Ok(Self::Text(slice.text().unwrap_or(Text::EMPTY))),
+            Kind::Array => Ok(Self::Blocks(Blocks::new(slice))),
             Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
                 Err(at.bad("must be a string or an array of blocks"))
             }
         }
     }
+}
 
-    /// Reads an array of blocks. Only where one of them is broken or unknown is each read alone.
-    pub(super) fn blocks(
+/// An array of blocks.
+pub(super) struct Blocks<'a> {
+    cursor: Cursor<'a>,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(slice: Slice<'a>) -> Self {
+        let mut cursor = slice.cursor();
+        cursor.enter();
+        Self { cursor }
+    }
+
+    /// Reads the next block, which stands at `at`.
+    pub(super) fn next(
         &mut self,
-        raw: &Raw<'a>,
         at: &Path<'_>,
-    ) -> Result<Vec<wire::Block<'a>>, BadRequest> {
-        let json = slice(raw);
-        let mark = self.losses.len();
-        if let Ok(blocks) = json::read::<Vec<wire::Block<'a>>>(json, at, &mut self.losses)
-            && blocks.iter().all(wire::Block::is_known)
-        {
-            return Ok(blocks);
+        losses: &mut Losses,
+    ) -> Result<Option<Block<'a>>, BadRequest> {
+        if !self.cursor.next_element() {
+            return Ok(None);
         }
-        self.losses.truncate(mark);
-        let items: Vec<Raw<'a>> = json::read(json, at, &mut self.losses)?;
-        items.iter().enumerate().map(|(index, raw)| self.block(raw, &at.index(index))).collect()
-    }
-
-    fn block(&mut self, raw: &Raw<'a>, at: &Path<'_>) -> Result<wire::Block<'a>, BadRequest> {
-        let tag: wire::Tag<'a> = json::read(slice(raw), at, &mut Losses::new())?;
-        let kind = required(tag.kind, &at.field("type"))?;
-        if is_known_kind(&kind) {
-            return json::read(slice(raw), at, &mut self.losses);
+        if self.cursor.kind() != Kind::Object {
+            return Err(at.bad("must be an object"));
         }
-        let kind = Some(Text::new(&kind));
-        Ok(wire::Block { kind, unknown: Some(raw.clone()), ..wire::Block::default() })
+        Block::read(&mut self.cursor, at, losses).map(Some)
     }
 }
 
-impl wire::Block<'_> {
-    fn is_known(&self) -> bool {
-        self.kind.as_ref().is_some_and(|kind| is_known_kind(&kind.decode()))
+/// A content block of any type; the type says which fields count.
+#[derive(Default)]
+pub(super) struct Block<'a> {
+    pub(super) kind: Cow<'a, str>,
+    pub(super) text: Option<Text<'a>>,
+    pub(super) thinking: Option<Text<'a>>,
+    pub(super) signature: Option<Text<'a>>,
+    pub(super) data: Option<Text<'a>>,
+    pub(super) id: Option<Text<'a>>,
+    pub(super) tool_use_id: Option<Text<'a>>,
+    pub(super) name: Option<Text<'a>>,
+    pub(super) tool_name: Option<Text<'a>>,
+    pub(super) toolset_name: Option<Text<'a>>,
+    pub(super) server_name: Option<Text<'a>>,
+    pub(super) title: Option<Text<'a>>,
+    pub(super) context: Option<Text<'a>>,
+    pub(super) file_id: Option<Text<'a>>,
+    pub(super) source: Option<Slice<'a>>,
+    pub(super) input: Option<Slice<'a>>,
+    pub(super) content: Option<Slice<'a>>,
+    pub(super) tool: Option<Slice<'a>>,
+    pub(super) is_error: bool,
+    /// All of it.
+    pub(super) json: &'a str,
+}
+
+impl<'a> Block<'a> {
+    /// Reads the object that the cursor stands before.
+    pub(super) fn read(
+        cursor: &mut Cursor<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<Self, BadRequest> {
+        let mut block = Self::default();
+        let (mut kind, mut broken) = (None, None);
+        let (start, mark) = (cursor.position(), losses.len());
+        cursor.enter();
+        while let Some(key) = cursor.next_key() {
+            let value = cursor.value();
+            let field = match &*key {
+                "type" => &mut kind,
+                "text" => &mut block.text,
+                "thinking" => &mut block.thinking,
+                "signature" => &mut block.signature,
+                "data" => &mut block.data,
+                "id" => &mut block.id,
+                "tool_use_id" => &mut block.tool_use_id,
+                "name" => &mut block.name,
+                "tool_name" => &mut block.tool_name,
+                "toolset_name" => &mut block.toolset_name,
+                "server_name" => &mut block.server_name,
+                "title" => &mut block.title,
+                "context" => &mut block.context,
+                "file_id" => &mut block.file_id,
+                "is_error" => {
+                    block.is_error = value.get() == "true";
+                    if !matches!(value.kind(), Kind::Bool | Kind::Null) {
+                        broken.get_or_insert_with(|| at.field(&key).bad("expected true or false"));
+                    }
+                    continue;
+                }
+                other => {
+                    match other {
+                        "source" => block.source = given(value),
+                        "input" => block.input = given(value),
+                        "content" => block.content = given(value),
+                        "tool" => block.tool = given(value),
+                        // Known, and without a meaning for Gemini.
+                        "cache_control" | "caller" | "citations" | "encrypted_content"
+                        | "tool_changes" | "transformations" => {}
+                        unknown => losses.push(unknown_field(&at.field(unknown))),
+                    }
+                    continue;
+                }
+            };
+            *field = value.text();
+            if field.is_none() && value.kind() != Kind::Null {
+                broken.get_or_insert_with(|| at.field(&key).bad("expected a string"));
+            }
+        }
+        block.json = cursor.since(start).get();
+        match kind {
+            Some(kind) if !is_known(&kind.decode()) => {
+                losses.truncate(mark);
+                Ok(Self { kind: kind.into_cow(), json: block.json, ..Self::default() })
+            }
+            kind => {
+                broken.map_or(Ok(()), Err)?;
+                block.kind = required(kind, &at.field("type"))?;
+                Ok(block)
+            }
+        }
     }
 }
 
-/// Whether a body holds no blocks but such as its mirror knows.
-pub(super) fn are_known<T>(body: &wire::Body<'_, wire::Content<'_>, T>) -> bool {
-    let messages = body.messages.iter().flatten().filter_map(|message| message.content.as_ref());
-    messages.chain(&body.system).all(|content| match content {
-        wire::Content::Text(_) => true,
-        wire::Content::Blocks(blocks) => blocks.iter().all(wire::Block::is_known),
-    })
+fn given(value: Slice<'_>) -> Option<Slice<'_>> {
+    (value.kind() != Kind::Null).then_some(value)
 }
 
-/// Blocks whose fields the mirror of a block knows.
-fn is_known_kind(kind: &str) -> bool {
+fn unknown_field(at: &Path<'_>) -> Loss {
+    at.loss(LossCode::UnknownField, "toolgate does not know this field; it was left out")
+}
+
+/// Types whose fields a block knows.
+fn is_known(kind: &str) -> bool {
     is_server_result(kind)
         || matches!(
             kind,

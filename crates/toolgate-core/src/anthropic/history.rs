@@ -8,18 +8,17 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::content::slice;
+use super::content::Block;
 use super::message::Reader;
 use super::wire;
-use crate::canon::{LossCode, Part};
-use crate::json::{Kind, Path, Raw, Text};
+use crate::canon::{LossCode, Losses, Part};
+use crate::json::{Kind, Path, Slice, Text, write};
 
 impl<'a> Reader<'a, '_> {
     /// Tells a `server_tool_use` or `mcp_tool_use`.
     pub(super) fn server_call(
         &mut self,
-        kind: &str,
-        block: &wire::Block<'a>,
+        block: &Block<'a>,
         at: &Path<'_>,
         parts: &mut Vec<Part<'a>>,
     ) {
@@ -27,30 +26,30 @@ impl<'a> Reader<'a, '_> {
         if is_ours(block.id.as_ref()) && self.twins.take_call(&name) {
             return;
         }
-        let input = block.input.as_ref().map_or(Cow::Borrowed("{}"), Raw::compact);
+        let input = write::compacted(block.input.map_or("{}", Slice::get));
         let mut told = match &block.server_name {
             Some(server) => format!("[Called {name} of {} with {input}", server.decode()),
             None => format!("[Called {name} with {input}"),
         };
         told.push(']');
-        self.tell(kind, &told, at, parts);
+        self.tell(&block.kind, &told, at, parts);
     }
 
     /// Tells the result of a server tool.
     pub(super) fn server_result(
         &mut self,
-        kind: &str,
-        block: &wire::Block<'a>,
+        block: &Block<'a>,
         at: &Path<'_>,
         parts: &mut Vec<Part<'a>>,
     ) {
+        let kind = &*block.kind;
         if is_ours(block.tool_use_id.as_ref()) && self.twins.take_result(kind) {
             return;
         }
         let name = kind.strip_suffix("_tool_result").unwrap_or(kind);
-        let what = if block.is_error == Some(true) { "Failure" } else { "Result" };
+        let what = if block.is_error { "Failure" } else { "Result" };
         let mut told = format!("[{what} of {name}");
-        if let Some(content) = &block.content {
+        if let Some(content) = block.content {
             self.tell_content(content, at, &mut told);
         }
         told.push(']');
@@ -62,21 +61,18 @@ impl<'a> Reader<'a, '_> {
         parts.push(Part::text(Text::new(told)));
     }
 
-    fn tell_content(&mut self, content: &Raw<'a>, at: &Path<'_>, told: &mut String) {
+    fn tell_content(&mut self, content: Slice<'a>, at: &Path<'_>, told: &mut String) {
         match content.kind() {
-            Kind::String => {
-                let text = content.as_text();
-                line(told, "", text.as_ref());
-            }
+            Kind::String => line(told, "", content.text().as_ref()),
             Kind::Array => tell_list(content, told),
             Kind::Object => self.tell_object(content, at, told),
             Kind::Bool | Kind::Null | Kind::Number => {}
         }
     }
 
-    fn tell_object(&mut self, content: &Raw<'a>, at: &Path<'_>, told: &mut String) {
-        let Some(result) = parse::<wire::ServerResult<'_>>(slice(content)) else {
-            line(told, "", Some(&Text::new(&content.compact())));
+    fn tell_object(&mut self, content: Slice<'a>, at: &Path<'_>, told: &mut String) {
+        let Some(result) = parse::<wire::ServerResult<'a>>(content.get()) else {
+            tell_json(content, told);
             return;
         };
         let before = told.len();
@@ -97,23 +93,25 @@ impl<'a> Reader<'a, '_> {
         if let Some(inner) = &result.content {
             match inner.kind() {
                 Kind::String => line(told, "", inner.as_text().as_ref()),
-                Kind::Object => self.tell_document(inner, at, told),
+                Kind::Object => self.tell_document(Slice::new(inner), at, told),
                 Kind::Array | Kind::Bool | Kind::Null | Kind::Number => {}
             }
         }
         if told.len() == before {
-            line(told, "", Some(&Text::new(&content.compact())));
+            tell_json(content, told);
         }
     }
 
     /// The page that a fetch read, where it is text.
-    fn tell_document(&mut self, document: &Raw<'a>, at: &Path<'_>, told: &mut String) {
-        let block = parse::<wire::Block<'_>>(slice(document)).unwrap_or_default();
-        line(told, "title: ", block.title.as_ref());
-        let source = block.source.as_ref().and_then(|it| parse::<wire::Source<'_>>(slice(it)));
-        let is_text = |source: &wire::Source<'_>| word(source.kind.as_ref()) == "text";
+    fn tell_document(&mut self, document: Slice<'a>, at: &Path<'_>, told: &mut String) {
+        let document = Block::read(&mut document.cursor(), at, &mut Losses::new());
+        let document = document.unwrap_or_default();
+        line(told, "title: ", document.title.as_ref());
+        let source = document.source.and_then(|it| parse::<wire::Source<'a>>(it.get()));
         match source {
-            Some(source) if is_text(&source) => line(told, "", source.data.as_ref()),
+            Some(source) if word(source.kind.as_ref()) == "text" => {
+                line(told, "", source.data.as_ref());
+            }
             Some(_) | None => {
                 let detail = "a fetched document that is not text was left out";
                 self.losses.push(at.loss(LossCode::PartDropped, detail));
@@ -153,19 +151,22 @@ fn is_ours(id: Option<&Text<'_>>) -> bool {
     id.is_some_and(|id| id.escaped().starts_with("srvtoolu_tg"))
 }
 
-fn tell_list(content: &Raw<'_>, told: &mut String) {
-    for item in content.items().unwrap_or_default() {
-        let hit = parse::<wire::SearchHit<'_>>(item.get());
-        match hit {
-            Some(wire::SearchHit { url: Some(url), title }) => {
+fn tell_list(content: Slice<'_>, told: &mut String) {
+    let mut cursor = content.cursor();
+    cursor.enter();
+    while cursor.next_element() {
+        match parse::<wire::SearchHit<'_>>(cursor.value().get()) {
+            Some(wire::SearchHit { url: Some(url), title, .. }) => {
                 let _ = write!(told, "\n- {}: {}", word(title.as_ref()), url.decode());
             }
-            Some(_) | None => {
-                let block = parse::<wire::Block<'_>>(item.get());
-                line(told, "", block.and_then(|block| block.text).as_ref());
-            }
+            Some(wire::SearchHit { text, .. }) => line(told, "", text.as_ref()),
+            None => {}
         }
     }
+}
+
+fn tell_json(content: Slice<'_>, told: &mut String) {
+    let _ = write!(told, "\n{}", write::compacted(content.get()));
 }
 
 fn line(told: &mut String, label: &str, text: Option<&Text<'_>>) {

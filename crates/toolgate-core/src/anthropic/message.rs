@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::block::Piece;
+use super::content::{Block, Content};
 use super::wire;
 use crate::canon::{
     BadRequest, Call, CallInput, LossCode, Losses, Part, Request, ResultPart, Role, ToolName,
     ToolResult, Turn,
 };
-use crate::json::{Path, Raw, Text};
+use crate::json::{self, Path, Raw, Slice, Text};
 use crate::seal::{Opened, Sealed, Sealer};
 
 /// Reads messages, and remembers what the conversation says about tools.
@@ -57,13 +58,9 @@ impl<'a, 's> Reader<'a, 's> {
 
     /// Reads the system prompt, without the line that Claude Code puts before it for accounting:
     /// it differs between conversations and would keep Gemini from caching what follows.
-    pub(super) fn system(
-        &mut self,
-        system: wire::Content<'a>,
-    ) -> Result<Vec<Text<'a>>, BadRequest> {
+    pub(super) fn system(&mut self, system: Slice<'a>) -> Result<Vec<Text<'a>>, BadRequest> {
         let at = Path::Root.field("system");
-        let mut parts = Vec::new();
-        self.parts(system, &at, &mut parts)?;
+        let parts = self.parts(system, &at)?;
         let mut texts = texts(parts, &at, &mut self.losses);
         if let Some(first) = texts.first()
             && first.escaped().starts_with(ATTRIBUTION)
@@ -83,7 +80,7 @@ impl<'a, 's> Reader<'a, 's> {
     /// Reads the messages into the request's turns.
     pub(super) fn messages(
         &mut self,
-        messages: Vec<wire::Message<'a, wire::Content<'a>>>,
+        messages: Vec<wire::Message<'a>>,
         request: &mut Request<'a>,
     ) -> Result<(), BadRequest> {
         let messages_at = Path::Root.field("messages");
@@ -107,12 +104,11 @@ impl<'a, 's> Reader<'a, 's> {
                     return Err(at.field("role").bad(reason));
                 }
             };
-            let mut parts = Vec::new();
-            match message.content {
-                Some(content) => self.parts(content, &at.field("content"), &mut parts)?,
-                None if role == Role::Instruction => {}
+            let parts = match &message.content {
+                Some(content) => self.parts(Slice::new(content), &at.field("content"))?,
+                None if role == Role::Instruction => Vec::new(),
                 None => return Err(at.field("content").bad("is missing")),
-            }
+            };
             if role != Role::Instruction {
                 request.turns.push(Turn { role, parts });
                 continue;
@@ -133,35 +129,31 @@ impl<'a, 's> Reader<'a, 's> {
     }
 
     /// Reads what a message says.
-    fn parts(
-        &mut self,
-        content: wire::Content<'a>,
-        at: &Path<'_>,
-        parts: &mut Vec<Part<'a>>,
-    ) -> Result<(), BadRequest> {
+    fn parts(&mut self, said: Slice<'a>, at: &Path<'_>) -> Result<Vec<Part<'a>>, BadRequest> {
         self.twins = Twins::default();
-        match content {
-            wire::Content::Text(text) => {
+        let mut parts = Vec::new();
+        match Content::read(said, at)? {
+            Content::Text(text) => {
                 parts.extend((!text.is_empty()).then_some(text).map(Part::text));
             }
-            wire::Content::Blocks(blocks) => {
-                parts.reserve(blocks.len());
-                for (index, block) in blocks.into_iter().enumerate() {
-                    self.part(block, &at.index(index), parts)?;
+            Content::Blocks(mut blocks) => {
+                for index in 0.. {
+                    let at = at.index(index);
+                    let Some(block) = blocks.next(&at, &mut self.losses)? else { break };
+                    self.part(block, &at, &mut parts)?;
                 }
             }
         }
-        Ok(())
+        Ok(parts)
     }
 
     fn part(
         &mut self,
-        mut block: wire::Block<'a>,
+        block: Block<'a>,
         at: &Path<'_>,
         parts: &mut Vec<Part<'a>>,
     ) -> Result<(), BadRequest> {
-        let kind = required(block.kind.take(), &at.field("type"))?;
-        match &*kind {
+        match &*block.kind {
             "thinking" => {
                 if let Some(text) = block.thinking.filter(|text| !text.is_empty()) {
                     parts.push(Part::Thought { text, signature: None });
@@ -177,13 +169,13 @@ impl<'a, 's> Reader<'a, 's> {
             }
             "tool_use" => parts.push(Part::Call(self.call(block, at)?)),
             "tool_result" => parts.push(Part::Result(self.result(block, at)?)),
-            "server_tool_use" | "mcp_tool_use" => self.server_call(&kind, &block, at, parts),
+            "server_tool_use" | "mcp_tool_use" => self.server_call(&block, at, parts),
             "tool_addition" => self.tool_change(block.tool, true, at)?,
             "tool_removal" => self.tool_change(block.tool, false, at)?,
-            kind if is_server_result(kind) => self.server_result(kind, &block, at, parts),
+            kind if is_server_result(kind) => self.server_result(&block, at, parts),
             _ => {
                 let mut pieces = Vec::new();
-                self.pieces(&kind, block, at, &mut pieces)?;
+                self.pieces(block, at, &mut pieces)?;
                 parts.extend(pieces.into_iter().map(|piece| match piece {
                     Piece::Text(text) => Part::text(text),
                     Piece::Media(media) => Part::Media(media),
@@ -193,13 +185,13 @@ impl<'a, 's> Reader<'a, 's> {
         Ok(())
     }
 
-    fn call(&mut self, block: wire::Block<'a>, at: &Path<'_>) -> Result<Call<'a>, BadRequest> {
+    fn call(&mut self, block: Block<'a>, at: &Path<'_>) -> Result<Call<'a>, BadRequest> {
         let id = required(block.id, &at.field("id"))?;
         let name = required(block.name, &at.field("name"))?;
         let namespace = block.toolset_name.map(Text::into_cow);
         self.mentioned.insert(namespace.as_ref().unwrap_or(&name).clone(), true);
         let input = match block.input {
-            Some(input) => input,
+            Some(input) => input.raw(),
             None => Raw::empty_object(),
         };
         Ok(Call {
@@ -211,22 +203,18 @@ impl<'a, 's> Reader<'a, 's> {
         })
     }
 
-    fn result(
-        &mut self,
-        block: wire::Block<'a>,
-        at: &Path<'_>,
-    ) -> Result<ToolResult<'a>, BadRequest> {
+    fn result(&mut self, block: Block<'a>, at: &Path<'_>) -> Result<ToolResult<'a>, BadRequest> {
         let call_id = required(block.tool_use_id, &at.field("tool_use_id"))?;
         let at = at.field("content");
         let mut pieces = Vec::new();
-        match block.content.map(|raw| self.content(&raw, &at)).transpose()? {
+        match block.content.map(|said| Content::read(said, &at)).transpose()? {
             None => {}
-            Some(wire::Content::Text(text)) => pieces.push(Piece::Text(text)),
-            Some(wire::Content::Blocks(blocks)) => {
-                for (index, mut block) in blocks.into_iter().enumerate() {
+            Some(Content::Text(text)) => pieces.push(Piece::Text(text)),
+            Some(Content::Blocks(mut blocks)) => {
+                for index in 0.. {
                     let at = at.index(index);
-                    let kind = required(block.kind.take(), &at.field("type"))?;
-                    self.pieces(&kind, block, &at, &mut pieces)?;
+                    let Some(block) = blocks.next(&at, &mut self.losses)? else { break };
+                    self.pieces(block, &at, &mut pieces)?;
                 }
             }
         }
@@ -237,7 +225,7 @@ impl<'a, 's> Reader<'a, 's> {
         Ok(ToolResult {
             call_id: Some(call_id),
             tool: None,
-            is_error: block.is_error.unwrap_or(false),
+            is_error: block.is_error,
             content: content.collect(),
             modifiers: Vec::new(),
         })
@@ -273,12 +261,13 @@ impl<'a, 's> Reader<'a, 's> {
 
     fn tool_change(
         &mut self,
-        change: Option<wire::ToolChange<'a>>,
+        change: Option<Slice<'a>>,
         is_addition: bool,
         at: &Path<'_>,
     ) -> Result<(), BadRequest> {
         let at = at.field("tool");
         let change = change.ok_or_else(|| at.bad("is missing"))?;
+        let change: wire::ToolChange<'a> = json::read(change.get(), &at, &mut self.losses)?;
         match &*required(change.kind, &at.field("type"))? {
             "tool_reference" => {
                 let name = required(change.name, &at.field("name"))?;

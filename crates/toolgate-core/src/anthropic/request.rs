@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use super::message::{Reader, required};
-use super::{content, tools, wire};
+use super::{tools, wire};
 use crate::canon::{
     BadRequest, DecodeOptions, Decoded, Effort, LossCode, Losses, OutputFormat, Request,
     SchemaForm, ServerTool, Settings, Thinking, ThinkingMode, Tool,
 };
-use crate::json::{self, Kind, Path, Raw, Text};
+use crate::json::{self, Kind, Path, Raw, Slice, Text};
 use crate::seal::Sealer;
 
 /// What an answer must know of its request.
@@ -72,43 +72,24 @@ fn decode<'a>(
     purpose: Purpose,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
     let mut reader = Reader::new(sealer);
-    let read = json::read::<wire::Body<'a, wire::Content<'a>, wire::Tool<'a>>>;
+    let read = json::read::<wire::Body<'a, wire::Tool<'a>>>;
     if let Ok(mut body) = read(body, &Path::Root, &mut reader.losses)
-        && content::are_known(&body)
         && tools::are_known(body.tools.as_deref().unwrap_or_default())
     {
-        let said = Said {
-            system: body.system.take(),
-            messages: body.messages.take(),
-            tools: body.tools.take(),
-        };
-        return understand(body, said, reader, purpose);
+        let tools = body.tools.take().unwrap_or_default();
+        return understand(body, tools, reader, purpose);
     }
-    // Something is broken or new: what exactly is found block by block and tool by tool.
+    // Something is broken, or a tool is new: which one is found tool by tool.
     reader.losses.clear();
-    let read = json::read::<wire::Body<'a, Raw<'a>, Raw<'a>>>;
+    let read = json::read::<wire::Body<'a, Raw<'a>>>;
     let mut body = read(body, &Path::Root, &mut reader.losses)?;
-    let system = body.system.take().map(|raw| reader.content(&raw, &Path::Root.field("system")));
-    let messages = body.messages.take().map(|messages| reader.contents(messages));
-    let tools = body.tools.take().map(|tools| tools::read(&tools, &mut reader.losses));
-    let said = Said {
-        system: system.transpose()?,
-        messages: messages.transpose()?,
-        tools: tools.transpose()?,
-    };
-    understand(body, said, reader, purpose)
+    let tools = tools::read(&body.tools.take().unwrap_or_default(), &mut reader.losses)?;
+    understand(body, tools, reader, purpose)
 }
 
-/// The parts of a body that can be read in two ways.
-struct Said<'a> {
-    system: Option<wire::Content<'a>>,
-    messages: Option<Vec<wire::Message<'a, wire::Content<'a>>>>,
-    tools: Option<Vec<wire::Tool<'a>>>,
-}
-
-fn understand<'a, C, T>(
-    body: wire::Body<'a, C, T>,
-    said: Said<'a>,
+fn understand<'a, T>(
+    body: wire::Body<'a, T>,
+    tools: Vec<wire::Tool<'a>>,
     mut reader: Reader<'a, '_>,
     purpose: Purpose,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
@@ -151,12 +132,11 @@ fn understand<'a, C, T>(
         request.tool_choice = tools::choice(choice)?;
     }
 
-    if let Some(system) = said.system {
-        request.system = reader.system(system)?;
+    if let Some(system) = &body.system {
+        request.system = reader.system(Slice::new(system))?;
     }
-    let messages = said.messages.ok_or_else(|| Path::Root.field("messages").bad("is missing"))?;
+    let messages = body.messages.ok_or_else(|| Path::Root.field("messages").bad("is missing"))?;
     reader.messages(messages, &mut request)?;
-    let tools = said.tools.unwrap_or_default();
     request.tools = tools::decode(tools, &mut reader, &request.tool_choice)?;
 
     let echo = Echo {
@@ -174,7 +154,7 @@ fn understand<'a, C, T>(
 }
 
 /// Names the fields that were understood and that nobody will honour.
-fn note_ignored<C, T>(body: &wire::Body<'_, C, T>, losses: &mut Losses) {
+fn note_ignored<T>(body: &wire::Body<'_, T>, losses: &mut Losses) {
     let given = |raw: &Option<Raw<'_>>| raw.as_ref().is_some_and(|raw| !is_empty(raw));
     let differs = |text: &Option<Text<'_>>, usual: &str| {
         text.as_ref().is_some_and(|text| text.decode() != usual)

@@ -183,7 +183,10 @@ impl Frames<'_> {
 
 fn write_index(out: &mut Vec<u8>, index: usize) {
     out.extend_from_slice(b",\"index\":");
-    write::integer(out, index as u64);
+    match u8::try_from(index) {
+        Ok(digit @ 0..=9) => out.push(b'0' + digit),
+        Ok(_) | Err(_) => write::integer(out, index as u64),
+    }
 }
 
 impl Page for Frames<'_> {

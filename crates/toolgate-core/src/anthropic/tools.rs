@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::content::slice;
 use super::message::{Reader, required};
 use super::{toolset, vendor, wire};
 use crate::canon::{
     BadRequest, Function, Loss, LossCode, Losses, SchemaForm, ServerTool, Tool, ToolChoice,
     ToolName,
 };
-use crate::json::{self, Path, Raw, Text};
+use crate::json::{self, Path, Raw, Slice, Text};
 
 /// Reads `tool_choice`.
 pub(super) fn choice(given: wire::ToolChoice<'_>) -> Result<ToolChoice<'_>, BadRequest> {
@@ -44,9 +43,9 @@ fn read_one<'a>(
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<wire::Tool<'a>, BadRequest> {
-    let tag: wire::ToolTag<'a> = json::read(slice(raw), at, &mut Losses::new())?;
+    let tag: wire::ToolTag<'a> = json::read(Slice::new(raw).get(), at, &mut Losses::new())?;
     if tag.kind.as_ref().is_none_or(|kind| is_known(&kind.decode())) {
-        return json::read(slice(raw), at, losses);
+        return json::read(Slice::new(raw).get(), at, losses);
     }
     let name = tag.name.and_then(Raw::into_text);
     Ok(wire::Tool { kind: tag.kind, name, ..wire::Tool::default() })

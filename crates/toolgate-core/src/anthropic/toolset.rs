@@ -6,11 +6,10 @@
 
 use std::borrow::Cow;
 
-use super::content::slice;
 use super::vendor::Input;
 use super::wire;
 use crate::canon::{Function, SchemaForm, ToolName};
-use crate::json::{Fields, Path, Raw, Text};
+use crate::json::{Fields, Path, Raw, Slice, Text};
 
 use Kind::{
     Amount, Anchor, Direction, Element, Filter, Number, Pair, Point, Region, Text as Word, Texts,
@@ -28,7 +27,7 @@ pub(super) fn functions<'a>(
         "computer_toolset" => ("computer", COMPUTER),
         _ => ("browser", BROWSER),
     };
-    let configs = tool.configs.as_ref().map(|raw| slice(raw));
+    let configs = tool.configs.as_ref().map(|raw| Slice::new(raw).get());
     let configs = configs.and_then(|json| serde_json::from_str::<Fields<'_>>(json).ok());
     let at = at.to_string();
     members.iter().filter_map(move |member| {

@@ -1,12 +1,9 @@
 //! Anthropic's bodies, as they are written.
 //!
 //! Everything is optional and nothing is interpreted. A field that is polymorphic or that nobody
-//! looks into is a [`Raw`]. Only the content of messages, which is most of a body, is read in one
-//! go: see [`Content`].
+//! looks into is a [`Raw`]. Content blocks, which are most of a body, have a reader of their own:
+//! [`Block`](super::content::Block).
 
-use std::fmt;
-
-use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::json::{Raw, Text};
@@ -21,17 +18,18 @@ impl<'de> Deserialize<'de> for Skipped {
     }
 }
 
-/// `POST /v1/messages` and `POST /v1/messages/count_tokens`. `C` is how content is read, `T` how
-/// tools are: [`Content`] and [`Tool`], or [`Raw`] where that cannot be.
+/// `POST /v1/messages` and `POST /v1/messages/count_tokens`. `T` is how tools are read: as
+/// [`Tool`], or as [`Raw`] where one of them is broken or new.
 #[derive(Debug, Deserialize)]
-#[serde(bound(deserialize = "C: Deserialize<'de>, T: Deserialize<'de>"))]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
 #[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
-pub(super) struct Body<'a, C, T> {
+pub(super) struct Body<'a, T> {
     #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
     #[serde(borrow)]
-    pub(super) messages: Option<Vec<Message<'a, C>>>,
-    pub(super) system: Option<C>,
+    pub(super) messages: Option<Vec<Message<'a>>>,
+    #[serde(borrow)]
+    pub(super) system: Option<Raw<'a>>,
     pub(super) tools: Option<Vec<T>>,
     #[serde(borrow)]
     pub(super) tool_choice: Option<ToolChoice<'a>>,
@@ -76,103 +74,15 @@ pub(super) struct Body<'a, C, T> {
 
 /// One message.
 #[derive(Debug, Deserialize)]
-#[serde(bound(deserialize = "C: Deserialize<'de>"))]
-pub(super) struct Message<'a, C> {
+#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
+pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub(super) role: Option<Text<'a>>,
-    pub(super) content: Option<C>,
+    #[serde(borrow)]
+    pub(super) content: Option<Raw<'a>>,
     #[serde(borrow)]
     pub(super) clear_at: Option<Text<'a>>,
     pub(super) output_config: Option<Skipped>,
-}
-
-/// What a message says: a string, or blocks.
-#[derive(Debug)]
-pub(super) enum Content<'a> {
-    Text(Text<'a>),
-    Blocks(Vec<Block<'a>>),
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Content<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or an array of blocks")
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Content::Text(Text::new(text)))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let mut blocks = Vec::with_capacity(seq.size_hint().unwrap_or(1));
-                while let Some(block) = seq.next_element()? {
-                    blocks.push(block);
-                }
-                Ok(Content::Blocks(blocks))
-            }
-        }
-        json.deserialize_any(Either)
-    }
-}
-
-/// A content block of any type; `type` says which fields count.
-#[derive(Debug, Default, Deserialize)]
-#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
-pub(super) struct Block<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) text: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) source: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) title: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) context: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) thinking: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) signature: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) data: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) name: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) toolset_name: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) server_name: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) input: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub(super) tool_use_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) content: Option<Raw<'a>>,
-    pub(super) is_error: Option<bool>,
-    #[serde(borrow)]
-    pub(super) tool_name: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) tool: Option<ToolChange<'a>>,
-    #[serde(borrow)]
-    pub(super) file_id: Option<Text<'a>>,
-    pub(super) cache_control: Option<Skipped>,
-    pub(super) caller: Option<Skipped>,
-    pub(super) citations: Option<Skipped>,
-    pub(super) encrypted_content: Option<Skipped>,
-    pub(super) tool_changes: Option<Skipped>,
-    pub(super) transformations: Option<Skipped>,
-    /// The whole block, where its type is not one that this version knows.
-    #[serde(skip)]
-    pub(super) unknown: Option<Raw<'a>>,
-}
-
-/// A block's `type`, whatever else it holds.
-#[derive(Debug, Deserialize)]
-pub(super) struct Tag<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Option<Text<'a>>,
 }
 
 /// Where the bytes of an image or a document are.
@@ -233,13 +143,15 @@ pub(super) struct ToolReference<'a> {
     pub(super) tool_name: Option<Text<'a>>,
 }
 
-/// A page that a search found.
+/// A page that a search found, or words that a tool said.
 #[derive(Debug, Deserialize)]
 pub(super) struct SearchHit<'a> {
     #[serde(borrow)]
     pub(super) url: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) title: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
 }
 
 /// A tool of any type.

@@ -241,13 +241,9 @@ impl Assistant<'_> {
         }
         Raw::parse(plain.into_owned()).unwrap_or_else(|| {
             self.losses.push(
-                at.loss(
-                    LossCode::Changed,
-                    "this is not JSON; it was put as text under `arguments`",
-                ),
+                at.loss(LossCode::Changed, "this is not JSON; it was put as text under `_raw`"),
             );
-            Raw::parse(format!("{{\"arguments\":{}}}", text.literal()))
-                .unwrap_or_else(Raw::empty_object)
+            Raw::parse(format!("{{\"_raw\":{}}}", text.literal())).unwrap_or_else(Raw::empty_object)
         })
     }
 

@@ -135,7 +135,7 @@ fn decode_custom<'a>(custom: wire::Custom<'a>, at: &Path<'_>) -> Result<Tool<'a>
 /// A definition alone does not say whether it is a grammar or a regular expression.
 fn said<'a>(syntax: Option<&Text<'_>>, definition: Text<'a>) -> Option<Text<'a>> {
     let Some(syntax) = syntax else { return Some(definition) };
-    let mut said = Text::new(&format!("{} syntax:\n", syntax.decode()));
+    let mut said = Text::new(&format!("syntax: {}\n", syntax.decode()));
     said.push(&definition);
     Some(said)
 }

@@ -1,8 +1,19 @@
 //! The JSON of Chat Completions as clients send it. Everything may be missing or null.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::json::{Raw, Text};
+
+/// A field that is known and not looked at. Unlike serde's own, it is not reported as unknown.
+#[derive(Debug)]
+pub(super) struct Known;
+
+impl<'de> Deserialize<'de> for Known {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(json).map(|_| Self)
+    }
+}
 
 /// The body of `POST /v1/chat/completions`.
 #[derive(Debug, Deserialize)]
@@ -46,17 +57,17 @@ pub(super) struct Request<'a> {
     pub(super) top_logprobs: Option<i64>,
     pub(super) logit_bias: Option<Raw<'a>>,
     pub(super) stream: Option<bool>,
-    pub(super) stream_options: Option<StreamOptions<'a>>,
+    pub(super) stream_options: Option<StreamOptions>,
     pub(super) service_tier: Option<Text<'a>>,
 
-    metadata: Option<Raw<'a>>,
-    moderation: Option<Raw<'a>>,
-    prediction: Option<Raw<'a>>,
-    prompt_cache_key: Option<Raw<'a>>,
-    prompt_cache_retention: Option<Raw<'a>>,
-    safety_identifier: Option<Raw<'a>>,
-    store: Option<Raw<'a>>,
-    user: Option<Raw<'a>>,
+    metadata: Option<Known>,
+    moderation: Option<Known>,
+    prediction: Option<Known>,
+    prompt_cache_key: Option<Known>,
+    prompt_cache_retention: Option<Known>,
+    safety_identifier: Option<Known>,
+    store: Option<Known>,
+    user: Option<Known>,
 }
 
 /// One message. SDKs echo what they were given, extras and nulls included.
@@ -76,14 +87,14 @@ pub(super) struct Message<'a> {
     pub(super) thinking: Option<Raw<'a>>,
     pub(super) extra_content: Option<ExtraContent<'a>>,
 
-    annotations: Option<Raw<'a>>,
-    audio: Option<Raw<'a>>,
-    cache_control: Option<Raw<'a>>,
-    images: Option<Raw<'a>>,
-    parsed: Option<Raw<'a>>,
-    provider_specific_fields: Option<Raw<'a>>,
-    reasoning_details: Option<Raw<'a>>,
-    thinking_blocks: Option<Raw<'a>>,
+    annotations: Option<Known>,
+    audio: Option<Known>,
+    cache_control: Option<Known>,
+    images: Option<Known>,
+    parsed: Option<Known>,
+    provider_specific_fields: Option<Known>,
+    reasoning_details: Option<Known>,
+    thinking_blocks: Option<Known>,
 }
 
 /// A call in an assistant's message.
@@ -98,8 +109,8 @@ pub(super) struct ToolCall<'a> {
     pub(super) custom: Option<CustomCall<'a>>,
     pub(super) extra_content: Option<ExtraContent<'a>>,
 
-    index: Option<Raw<'a>>,
-    provider_specific_fields: Option<Raw<'a>>,
+    index: Option<Known>,
+    provider_specific_fields: Option<Known>,
 }
 
 /// What a function is called with; also the legacy `function_call`.
@@ -111,8 +122,8 @@ pub(super) struct FunctionCall<'a> {
     pub(super) arguments: Option<Raw<'a>>,
     pub(super) extra_content: Option<ExtraContent<'a>>,
 
-    parsed_arguments: Option<Raw<'a>>,
-    provider_specific_fields: Option<Raw<'a>>,
+    parsed_arguments: Option<Known>,
+    provider_specific_fields: Option<Known>,
 }
 
 /// What a custom tool is called with.
@@ -137,7 +148,7 @@ pub(super) struct GoogleContent<'a> {
     #[serde(borrow)]
     pub(super) thought_signature: Option<Text<'a>>,
 
-    thought: Option<Raw<'a>>,
+    thought: Option<Known>,
 }
 
 /// A part of a message's content.
@@ -154,8 +165,8 @@ pub(super) struct ContentPart<'a> {
     pub(super) input_audio: Option<InputAudio<'a>>,
     pub(super) file: Option<File<'a>>,
 
-    annotations: Option<Raw<'a>>,
-    cache_control: Option<Raw<'a>>,
+    annotations: Option<Known>,
+    cache_control: Option<Known>,
 }
 
 /// Where a picture is.
@@ -202,8 +213,8 @@ pub(super) struct Tool<'a> {
     #[serde(alias = "codeExecution")]
     pub(super) code_execution: Option<Raw<'a>>,
 
-    strict: Option<Raw<'a>>,
-    cache_control: Option<Raw<'a>>,
+    strict: Option<Known>,
+    cache_control: Option<Known>,
 }
 
 /// A function; also one of the legacy `functions`.
@@ -215,8 +226,8 @@ pub(super) struct Function<'a> {
     pub(super) description: Option<Text<'a>>,
     pub(super) parameters: Option<Raw<'a>>,
 
-    strict: Option<Raw<'a>>,
-    cache_control: Option<Raw<'a>>,
+    strict: Option<Known>,
+    cache_control: Option<Known>,
 }
 
 /// A tool that takes text.
@@ -232,8 +243,9 @@ pub(super) struct Custom<'a> {
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "which fields are there says what kind it is")]
 pub(super) struct CustomFormat<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Raw<'a>>,
+    #[serde(rename = "type")]
+    kind: Option<Known>,
+    #[serde(borrow)]
     pub(super) grammar: Option<Grammar<'a>>,
     pub(super) definition: Option<Text<'a>>,
     pub(super) syntax: Option<Text<'a>>,
@@ -272,8 +284,9 @@ pub(super) struct AllowedTools<'a> {
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "which fields are there says what kind it is")]
 pub(super) struct ToolRef<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Raw<'a>>,
+    #[serde(rename = "type")]
+    kind: Option<Known>,
+    #[serde(borrow)]
     pub(super) function: Option<Named<'a>>,
     pub(super) custom: Option<Named<'a>>,
     pub(super) name: Option<Text<'a>>,
@@ -304,7 +317,7 @@ pub(super) struct JsonSchema<'a> {
     pub(super) description: Option<Text<'a>>,
     pub(super) schema: Option<Raw<'a>>,
 
-    strict: Option<Raw<'a>>,
+    strict: Option<Known>,
 }
 
 /// `reasoning`, as some gateways have it.
@@ -343,7 +356,7 @@ pub(super) struct Google<'a> {
     #[serde(alias = "safetySettings")]
     pub(super) safety_settings: Option<Raw<'a>>,
 
-    thought_tag_marker: Option<Raw<'a>>,
+    thought_tag_marker: Option<Known>,
 }
 
 /// Gemini's `thinkingConfig`.
@@ -360,9 +373,8 @@ pub(super) struct ThinkingConfig<'a> {
 /// `stream_options`
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "some fields are known only so that they are not reported")]
-pub(super) struct StreamOptions<'a> {
+pub(super) struct StreamOptions {
     pub(super) include_usage: Option<bool>,
 
-    #[serde(borrow)]
-    include_obfuscation: Option<Raw<'a>>,
+    include_obfuscation: Option<Known>,
 }

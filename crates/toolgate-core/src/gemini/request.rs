@@ -2,10 +2,13 @@
 //!
 //! Clients mix camelCase and snake_case, leave out roles, ids and brackets, and send `null` for
 //! what they do not set. Signatures are Gemini's own and are passed on as they are.
+//!
+//! A body is first read as Google documents it, each byte once. Only where that does not do (a
+//! bracket is missing, a part is of a kind that must go back as it came) it is read loosely.
 
 use std::borrow::Cow;
 
-use super::{request_config, request_parts, request_tools, wire};
+use super::{request_config, request_parts, wire};
 use crate::canon::{
     BadRequest, DecodeOptions, Decoded, LossCode, Losses, Part, Request, Role, Turn,
 };
@@ -51,10 +54,9 @@ pub fn decode_request<'a>(
     _options: &DecodeOptions<'_>,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
     let mut losses = Losses::new();
-    let wire: wire::Request<'a> = json::read(body, &Path::Root, &mut losses)?;
-    report_strays(&wire, &mut losses);
-    let request = Request { stream, ..decode(wire, &Path::Root, &mut losses)? };
-    Ok(named(request, model, losses))
+    let (request, rest) = read(body, &Path::Root, &mut losses)?;
+    report_strays(&rest, &mut losses);
+    Ok(named(Request { stream, ..request }, model, losses))
 }
 
 /// Reads the body of `countTokens`: contents alone, or a whole request inside.
@@ -64,15 +66,11 @@ pub fn decode_count_tokens<'a>(
     _options: &DecodeOptions<'_>,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
     let mut losses = Losses::new();
-    let mut wire: wire::Request<'a> = json::read(body, &Path::Root, &mut losses)?;
-    let at = Path::Root.field("generateContentRequest");
-    let request = match wire.generate_content_request.take() {
-        Some(whole) => {
-            let whole: wire::Request<'a> = reread(&whole, &at, &mut losses)?;
-            decode(whole, &at, &mut losses)?
-        }
-        None => decode(wire, &Path::Root, &mut losses)?,
-    };
+    let (mut request, rest) = read(body, &Path::Root, &mut losses)?;
+    if let Some(json) = rest.generate_content_request.as_ref().and_then(Raw::as_borrowed) {
+        let at = Path::Root.field("generateContentRequest");
+        (request, _) = read(json, &at, &mut losses)?;
+    }
     Ok(named(request, model, losses))
 }
 
@@ -83,24 +81,23 @@ pub fn decode_native<'a>(
     _options: &DecodeOptions<'_>,
 ) -> Result<Native<'a>, BadRequest> {
     let mut losses = Losses::new();
-    let mut wire: wire::Request<'a> = json::read(body, &Path::Root, &mut losses)?;
     let root = Path::Root;
-    let Some(model) = wire.model.take() else {
+    let (mut request, rest) = read(body, &root, &mut losses)?;
+    let Some(model) = rest.model else {
         return Err(root.field("model").bad("a model is needed"));
     };
-    let conversation = conversation(wire.conversation.take(), &root.field("conversation"))?;
-    let stream = match wire.stream.take() {
-        None => false,
-        Some(raw) => raw.to().ok_or_else(|| root.field("stream").bad("expected true or false"))?,
-    };
-    let input = wire.input.take();
-    let has_tools = wire.tools.is_some();
-    let mut request = Request { stream, ..decode(wire, &root, &mut losses)? };
-    if let Some(input) = input {
+    if let Some(raw) = rest.stream {
+        request.stream =
+            raw.to().ok_or_else(|| root.field("stream").bad("expected true or false"))?;
+    }
+    if let Some(input) = rest.input {
         decode_input(input, &root.field("input"), &mut request, &mut losses)?;
     }
-    let decoded = named(request, &model.decode(), losses);
-    Ok(Native { decoded, conversation, has_tools })
+    Ok(Native {
+        decoded: named(request, &model.decode(), losses),
+        conversation: conversation(rest.conversation, &root.field("conversation"))?,
+        has_tools: rest.has_tools,
+    })
 }
 
 /// A string, a part, parts, a content or contents.
@@ -120,8 +117,8 @@ fn decode_input<'a>(
         Kind::Bool | Kind::Null | Kind::Number | Kind::String => false,
     };
     if contents {
-        let wire::List(list) = reread(&input, at, losses)?;
-        return request_parts::decode_contents(list, at, request, losses);
+        let contents: wire::List<wire::Content<'a, Raw<'a>>> = reread(&input, at, losses)?;
+        return contents.fill(at, request, losses);
     }
     let parts = request_parts::decode_parts(input, at, losses)?;
     request.turns.push(Turn { role: Role::User, parts });
@@ -154,30 +151,77 @@ fn named<'a>(mut request: Request<'a>, model: &str, losses: Losses) -> Decoded<'
     Decoded { request, echo, losses }
 }
 
-fn decode<'a>(
-    wire: wire::Request<'a>,
+/// What a body has that is not Gemini's.
+struct Rest<'a> {
+    model: Option<Text<'a>>,
+    input: Option<Raw<'a>>,
+    conversation: Option<Raw<'a>>,
+    stream: Option<Raw<'a>>,
+    generate_content_request: Option<Raw<'a>>,
+    has_tools: bool,
+}
+
+/// A member of the body that fills in its piece of the request.
+pub(super) trait Fill<'a> {
+    /// Fills it in. `at` is where the member stands.
+    fn fill(
+        self,
+        at: &Path<'_>,
+        request: &mut Request<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest>;
+}
+
+fn read<'a>(
+    json: &'a str,
     at: &Path<'_>,
     losses: &mut Losses,
-) -> Result<Request<'a>, BadRequest> {
-    let mut request = Request::default();
-    if let Some(system) = wire.system_instruction {
-        decode_system(system, &at.field("systemInstruction"), &mut request, losses)?;
+) -> Result<(Request<'a>, Rest<'a>), BadRequest> {
+    let mut unknown = Losses::new();
+    if let Ok(wire) = json::read::<wire::Documented<'a>>(json, at, &mut unknown)
+        && wire.is_enough(&unknown, at)
+    {
+        losses.append(&mut unknown);
+        return decode(wire, at, losses);
     }
-    let wire::List(contents) = wire.contents.unwrap_or(wire::List(Vec::new()));
-    request_parts::decode_contents(contents, &at.field("contents"), &mut request, losses)?;
-    request_tools::decode_tools(wire.tools, &at.field("tools"), &mut request, losses)?;
-    request_tools::decode_tool_config(
-        wire.tool_config,
-        &at.field("toolConfig"),
-        &mut request,
-        losses,
-    )?;
-    request_config::decode_generation_config(
-        wire.generation_config,
-        &at.field("generationConfig"),
-        &mut request,
-        losses,
-    )?;
+    decode(json::read::<wire::Loose<'a>>(json, at, losses)?, at, losses)
+}
+
+impl wire::Documented<'_> {
+    /// Whether nothing has to be kept as it was written.
+    fn is_enough(&self, unknown: &Losses, at: &Path<'_>) -> bool {
+        // The last begins both spellings of its field.
+        let places = ["contents", "tools", "system"].map(|name| at.field(name).to_string());
+        let kept = |path: &str| places.iter().any(|place| path.starts_with(place));
+        let turns = self.contents.iter().flatten().chain(&self.system_instruction);
+        let mut parts = turns.flat_map(|content| &content.parts).flatten();
+        !unknown.iter().any(|loss| kept(&loss.at)) && !parts.any(wire::Part::is_geminis_own)
+    }
+}
+
+fn decode<'a>(
+    wire: wire::Request<'a, impl Fill<'a>, impl Fill<'a>, impl Fill<'a>>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<(Request<'a>, Rest<'a>), BadRequest> {
+    let mut request = Request::default();
+    let has_tools = wire.tools.is_some();
+    if let Some(system) = wire.system_instruction {
+        system.fill(&at.field("systemInstruction"), &mut request, losses)?;
+    }
+    if let Some(contents) = wire.contents {
+        contents.fill(&at.field("contents"), &mut request, losses)?;
+    }
+    if let Some(tools) = wire.tools {
+        tools.fill(&at.field("tools"), &mut request, losses)?;
+    }
+    if let Some(config) = wire.tool_config {
+        config.fill(&at.field("toolConfig"), &mut request, losses)?;
+    }
+    if let Some(config) = wire.generation_config {
+        let at = at.field("generationConfig");
+        request_config::decode_generation_config(config, &at, &mut request, losses)?;
+    }
     let copied = [
         ("safetySettings", wire.safety_settings),
         ("cachedContent", wire.cached_content),
@@ -189,35 +233,57 @@ fn decode<'a>(
         ("outputConfig", wire.output_config),
     ];
     request.gemini.extend(copied.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
-    Ok(request)
+    let rest = Rest {
+        model: wire.model,
+        input: wire.input,
+        conversation: wire.conversation,
+        stream: wire.stream,
+        generate_content_request: wire.generate_content_request,
+        has_tools,
+    };
+    Ok((request, rest))
 }
 
-/// Google takes a content; a bare string or bare parts mean the same.
-fn decode_system<'a>(
-    system: Raw<'a>,
-    at: &Path<'_>,
-    request: &mut Request<'a>,
-    losses: &mut Losses,
-) -> Result<(), BadRequest> {
-    let parts = match system.kind() {
-        Kind::Object if system.fields().is_some_and(|fields| fields.get("text").is_none()) => {
-            let content: wire::Content<'a> = reread(&system, at, losses)?;
-            match content.parts {
-                Some(parts) => request_parts::decode_parts(parts, &at.field("parts"), losses)?,
-                None => Vec::new(),
-            }
+/// The system instruction.
+impl<'a> Fill<'a> for wire::Content<'a, Vec<wire::Part<'a>>> {
+    fn fill(
+        self,
+        at: &Path<'_>,
+        request: &mut Request<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let Some(parts) = self.parts else { return Ok(()) };
+        let at = at.field("parts");
+        for part in request_parts::decode_known_parts(parts, &at, losses)? {
+            push_instruction(part, &at, &mut request.system, losses);
         }
-        Kind::Object | Kind::Array | Kind::String => {
-            request_parts::decode_parts(system, at, losses)?
-        }
-        Kind::Bool | Kind::Null | Kind::Number => {
-            return Err(at.bad("expected a content, parts or a string"));
-        }
-    };
-    for part in parts {
-        push_instruction(part, at, &mut request.system, losses);
+        Ok(())
     }
-    Ok(())
+}
+
+/// The system instruction. Google takes a content; a bare string or bare parts mean the same.
+impl<'a> Fill<'a> for Raw<'a> {
+    fn fill(
+        self,
+        at: &Path<'_>,
+        request: &mut Request<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let is_content = self.fields().is_some_and(|fields| fields.get("text").is_none());
+        let parts = if is_content {
+            let content: wire::Content<'a, Self> = reread(&self, at, losses)?;
+            let Some(parts) = content.parts else { return Ok(()) };
+            request_parts::decode_parts(parts, &at.field("parts"), losses)?
+        } else if matches!(self.kind(), Kind::Bool | Kind::Number) {
+            return Err(at.bad("expected a content, parts or a string"));
+        } else {
+            request_parts::decode_parts(self, at, losses)?
+        };
+        for part in parts {
+            push_instruction(part, at, &mut request.system, losses);
+        }
+        Ok(())
+    }
 }
 
 /// Keeps the words of a part of the system instruction; it cannot have anything else.
@@ -240,7 +306,7 @@ pub(super) fn push_instruction<'a>(
 }
 
 /// Fields of our own path mean nothing to Google's.
-fn report_strays(wire: &wire::Request<'_>, losses: &mut Losses) {
+fn report_strays(wire: &Rest<'_>, losses: &mut Losses) {
     let strays = [
         ("input", &wire.input),
         ("conversation", &wire.conversation),

@@ -12,12 +12,11 @@ use crate::json::{Fields, Kind, Path, Raw, Text};
 /// Fills in how to answer. Members that have no place in [`Request`] are kept as they are: Google
 /// adds some every month, and a client that speaks Gemini knows what it does.
 pub(super) fn decode_generation_config<'a>(
-    config: Option<Fields<'a>>,
+    Fields(members): Fields<'a>,
     at: &Path<'_>,
     request: &mut Request<'a>,
     losses: &mut Losses,
 ) -> Result<(), BadRequest> {
-    let Some(Fields(members)) = config else { return Ok(()) };
     let mut output = Output::default();
     for (key, raw) in members {
         if raw.kind() == Kind::Null {

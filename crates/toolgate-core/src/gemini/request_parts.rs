@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::request::{push_instruction, reread};
+use super::request::{Fill, push_instruction, reread};
 use super::wire;
 use crate::canon::{
     BadRequest, Call, CallInput, LossCode, Losses, Media, MediaSource, Part, Request, ResultPart,
@@ -10,12 +10,34 @@ use crate::canon::{
 };
 use crate::json::{Kind, Path, Raw, Text};
 
-/// Fills in the turns.
-pub(super) fn decode_contents<'a>(
-    contents: Vec<wire::Content<'a>>,
+impl<'a> Fill<'a> for Vec<wire::Content<'a, Vec<wire::Part<'a>>>> {
+    fn fill(
+        self,
+        at: &Path<'_>,
+        request: &mut Request<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        fill_turns(self, at, request, losses, decode_known_parts)
+    }
+}
+
+impl<'a> Fill<'a> for wire::List<wire::Content<'a, Raw<'a>>> {
+    fn fill(
+        self,
+        at: &Path<'_>,
+        request: &mut Request<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        fill_turns(self.0, at, request, losses, decode_parts)
+    }
+}
+
+fn fill_turns<'a, P>(
+    contents: Vec<wire::Content<'a, P>>,
     at: &Path<'_>,
     request: &mut Request<'a>,
     losses: &mut Losses,
+    decode_parts: impl Fn(P, &Path<'_>, &mut Losses) -> Result<Vec<Part<'a>>, BadRequest>,
 ) -> Result<(), BadRequest> {
     request.turns.reserve(contents.len());
     for (index, content) in contents.into_iter().enumerate() {
@@ -46,6 +68,19 @@ fn decode_role(role: Option<&Text<'_>>, at: &Path<'_>) -> Result<Role, BadReques
         "system" | "developer" => Ok(Role::Instruction),
         _ => Err(at.bad("expected user or model")),
     }
+}
+
+/// Takes over parts of which nothing has to be kept as it was written.
+pub(super) fn decode_known_parts<'a>(
+    list: Vec<wire::Part<'a>>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<Vec<Part<'a>>, BadRequest> {
+    let mut parts = Vec::with_capacity(list.len());
+    for (index, part) in list.into_iter().enumerate() {
+        decode_known(part, &at.index(index), &mut parts, losses)?;
+    }
+    Ok(parts)
 }
 
 /// Reads parts: a list of them, one, or a bare string.
@@ -84,17 +119,26 @@ fn decode_part<'a>(
         }
     }
     let mut unknown = Losses::new();
-    let mut part: wire::Part<'a> = reread(&raw, at, &mut unknown)?;
-    if part.is_geminis_own() {
+    let part: wire::Part<'a> = reread(&raw, at, &mut unknown)?;
+    if part.is_geminis_own() || (part.is_empty() && !unknown.is_empty()) {
         parts.push(Part::Gemini(raw));
         return Ok(());
     }
+    losses.append(&mut unknown);
+    decode_known(part, at, parts, losses)
+}
+
+fn decode_known<'a>(
+    mut part: wire::Part<'a>,
+    at: &Path<'_>,
+    parts: &mut Vec<Part<'a>>,
+    losses: &mut Losses,
+) -> Result<(), BadRequest> {
     let before = parts.len();
     let (text, thought) = (part.text.take(), part.thought.unwrap_or(false));
     let call = part.function_call.take();
     let result = part.function_response.take();
     let media = media(part.inline_data.take(), part.file_data.take(), at)?;
-
     let signed = part.thought_signature.take();
     if let Some(media) = media {
         // Only one data member is allowed, so the signature is this one's.
@@ -114,29 +158,26 @@ fn decode_part<'a>(
             losses.push(at.field("thoughtSignature").loss(LossCode::Ignored, detail));
         }
         parts.push(Part::Result(decode_result(result, &at.field("functionResponse"), losses)?));
-    } else if text.is_none() && !unknown.is_empty() {
-        parts.push(Part::Gemini(raw));
-        return Ok(());
     } else if text.is_some() || signed.is_some() {
         // A part with nothing but a signature is how clients send back one whose text was empty.
         let signature = decode_signature(signed, at)?;
         let text = text.unwrap_or(Text::EMPTY);
-        parts.push(match thought {
-            true => Part::Thought { text, signature },
-            false => Part::Text { text, signature },
+        parts.push(if thought {
+            Part::Thought { text, signature }
+        } else {
+            Part::Text { text, signature }
         });
     }
     if parts.len() == before {
         losses.push(at.loss(LossCode::PartDropped, "there is nothing in this part"));
     }
-    losses.append(&mut unknown);
     Ok(())
 }
 
 impl<'a> wire::Part<'a> {
     /// What the model did on Google's side, and text that has more to it than we can say: both
     /// go back whole.
-    fn is_geminis_own(&self) -> bool {
+    pub(super) fn is_geminis_own(&self) -> bool {
         let server = [
             &self.executable_code,
             &self.code_execution_result,
@@ -145,6 +186,15 @@ impl<'a> wire::Part<'a> {
         ];
         server.into_iter().any(Option::is_some)
             || (self.text.is_some() && self.function_call.is_none() && self.has_modifiers())
+    }
+
+    /// Whether it has no data member that is known.
+    fn is_empty(&self) -> bool {
+        self.text.is_none()
+            && self.inline_data.is_none()
+            && self.file_data.is_none()
+            && self.function_call.is_none()
+            && self.function_response.is_none()
     }
 
     fn has_modifiers(&self) -> bool {

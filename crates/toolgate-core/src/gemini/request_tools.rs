@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::request::{camel, reread};
+use super::request::{Fill, camel, reread};
 use super::wire;
 use crate::canon::{
     BadRequest, Function, LossCode, Losses, Request, SchemaForm, ServerTool, Tool, ToolChoice,
@@ -10,30 +10,49 @@ use crate::canon::{
 };
 use crate::json::{Fields, Kind, Path, Raw, Text};
 
-/// Fills in the tools. Each member of a tool object is a tool of its own.
-pub(super) fn decode_tools<'a>(
-    tools: Option<wire::List<Fields<'a>>>,
-    at: &Path<'_>,
-    request: &mut Request<'a>,
-    losses: &mut Losses,
-) -> Result<(), BadRequest> {
-    let Some(wire::List(tools)) = tools else { return Ok(()) };
-    for (index, Fields(members)) in tools.into_iter().enumerate() {
-        let at = at.index(index);
-        for (key, body) in members {
-            let key = camel(key);
-            if body.kind() == Kind::Null {
-                continue;
-            }
-            if key == "functionDeclarations" {
-                decode_declarations(&body, &at.field(&key), request, losses)?;
-            } else {
-                request.tools.push(Tool::Server(server_tool(key, body)));
+impl<'a> Fill<'a> for Vec<wire::Tool<'a>> {
+    fn fill(
+        self,
+        at: &Path<'_>,
+        request: &mut Request<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        for (index, tool) in self.into_iter().enumerate() {
+            let declarations = tool.function_declarations.unwrap_or_default();
+            let at = at.index(index);
+            push_declarations(declarations, &at.field(FUNCTIONS), request, losses)?;
+        }
+        Ok(())
+    }
+}
+
+/// Each member of a tool object is a tool of its own.
+impl<'a> Fill<'a> for wire::List<Fields<'a>> {
+    fn fill(
+        self,
+        at: &Path<'_>,
+        request: &mut Request<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        for (index, Fields(members)) in self.0.into_iter().enumerate() {
+            let at = at.index(index);
+            for (key, body) in members {
+                let key = camel(key);
+                if body.kind() == Kind::Null {
+                    continue;
+                }
+                if key == FUNCTIONS {
+                    decode_declarations(&body, &at.field(FUNCTIONS), request, losses)?;
+                } else {
+                    request.tools.push(Tool::Server(server_tool(key, body)));
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
+
+const FUNCTIONS: &str = "functionDeclarations";
 
 fn server_tool<'a>(kind: Cow<'a, str>, body: Raw<'a>) -> ServerTool<'a> {
     let plain = body.compact() == "{}";
@@ -58,7 +77,15 @@ fn decode_declarations<'a>(
         request.tools.push(decode_declaration(declaration, at, losses)?);
         return Ok(());
     }
-    let declarations: Vec<wire::FunctionDeclaration<'a>> = reread(body, at, losses)?;
+    push_declarations(reread(body, at, losses)?, at, request, losses)
+}
+
+fn push_declarations<'a>(
+    declarations: Vec<wire::FunctionDeclaration<'a>>,
+    at: &Path<'_>,
+    request: &mut Request<'a>,
+    losses: &mut Losses,
+) -> Result<(), BadRequest> {
     request.tools.reserve(declarations.len());
     for (index, declaration) in declarations.into_iter().enumerate() {
         request.tools.push(decode_declaration(declaration, &at.index(index), losses)?);
@@ -114,32 +141,33 @@ fn decode_declaration<'a>(
     }))
 }
 
-/// Fills in which tools may be called. What has no place of its own in [`Request`] is kept under
-/// its path, `toolConfig.retrievalConfig`, among the fields that Gemini's encoder copies.
-pub(super) fn decode_tool_config<'a>(
-    config: Option<wire::ToolConfig<'a>>,
-    at: &Path<'_>,
-    request: &mut Request<'a>,
-    losses: &mut Losses,
-) -> Result<(), BadRequest> {
-    let Some(config) = config else { return Ok(()) };
-    if let Some(calling) = config.function_calling_config {
-        let at = at.field("functionCallingConfig");
-        if calling.stream_function_call_arguments == Some(true) {
-            let at = at.field("streamFunctionCallArguments");
-            losses.push(at.loss(LossCode::Ignored, "calls are sent whole"));
+/// Which tools may be called. What has no place of its own in [`Request`] is kept under its path,
+/// `toolConfig.retrievalConfig`, among the fields that Gemini's encoder copies.
+impl<'a> Fill<'a> for wire::ToolConfig<'a> {
+    fn fill(
+        self,
+        at: &Path<'_>,
+        request: &mut Request<'a>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        if let Some(calling) = self.function_calling_config {
+            let at = at.field("functionCallingConfig");
+            if calling.stream_function_call_arguments == Some(true) {
+                let at = at.field("streamFunctionCallArguments");
+                losses.push(at.loss(LossCode::Ignored, "calls are sent whole"));
+            }
+            request.tool_choice = decode_choice(calling, &request.tools, &at, losses)?;
         }
-        request.tool_choice = decode_choice(calling, &request.tools, &at, losses)?;
+        let copied = [
+            ("toolConfig.retrievalConfig", self.retrieval_config),
+            (
+                "toolConfig.includeServerSideToolInvocations",
+                self.include_server_side_tool_invocations,
+            ),
+        ];
+        request.gemini.extend(copied.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
+        Ok(())
     }
-    let copied = [
-        ("toolConfig.retrievalConfig", config.retrieval_config),
-        (
-            "toolConfig.includeServerSideToolInvocations",
-            config.include_server_side_tool_invocations,
-        ),
-    ];
-    request.gemini.extend(copied.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
-    Ok(())
 }
 
 fn decode_choice<'a>(

@@ -1,6 +1,8 @@
 //! The JSON of Gemini's API as clients send it.
 //!
-//! Protocol buffers read both spellings of a name, and `null` as "not set"; so do we.
+//! Protocol buffers read both spellings of a name, and `null` as "not set"; so do we. There are two
+//! mirrors: [`Documented`] takes what Google documents and reads each byte once; [`Loose`] also
+//! takes what clients get away with, keeps unknown members, and reads most bytes three times.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,16 +13,22 @@ use serde::{Deserialize, Deserializer};
 
 use crate::json::{Fields, Raw, Text};
 
+/// A request as Google documents it.
+pub(super) type Documented<'a> =
+    Request<'a, Vec<Content<'a, Vec<Part<'a>>>>, Content<'a, Vec<Part<'a>>>, Vec<Tool<'a>>>;
+
+/// A request as clients get away with it.
+pub(super) type Loose<'a> = Request<'a, List<Content<'a, Raw<'a>>>, Raw<'a>, List<Fields<'a>>>;
+
 /// A `GenerateContentRequest`, and what our own path and `countTokens` take beside it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Request<'a> {
-    #[serde(borrow)]
-    pub(super) contents: Option<List<Content<'a>>>,
+pub(super) struct Request<'a, Contents, System, Tools> {
+    pub(super) contents: Option<Contents>,
     #[serde(alias = "system_instruction")]
-    pub(super) system_instruction: Option<Raw<'a>>,
-    pub(super) tools: Option<List<Fields<'a>>>,
-    #[serde(alias = "tool_config")]
+    pub(super) system_instruction: Option<System>,
+    pub(super) tools: Option<Tools>,
+    #[serde(borrow, alias = "tool_config")]
     pub(super) tool_config: Option<ToolConfig<'a>>,
     #[serde(alias = "generation_config")]
     pub(super) generation_config: Option<Fields<'a>>,
@@ -50,10 +58,10 @@ pub(super) struct Request<'a> {
 
 /// One turn.
 #[derive(Debug, Deserialize)]
-pub(super) struct Content<'a> {
+pub(super) struct Content<'a, Parts> {
     #[serde(borrow)]
     pub(super) role: Option<Text<'a>>,
-    pub(super) parts: Option<Raw<'a>>,
+    pub(super) parts: Option<Parts>,
 }
 
 /// One part: one data member, and what modifies it.
@@ -157,6 +165,14 @@ pub(super) struct ResponsePart<'a> {
     pub(super) inline_data: Option<Blob<'a>>,
     #[serde(alias = "file_data")]
     pub(super) file_data: Option<FileData<'a>>,
+}
+
+/// A tool object; most have functions and nothing else.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tool<'a> {
+    #[serde(borrow, alias = "function_declarations")]
+    pub(super) function_declarations: Option<Vec<FunctionDeclaration<'a>>>,
 }
 
 /// A function.

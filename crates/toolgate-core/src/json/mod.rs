@@ -4,11 +4,13 @@
 //! slices of the body. [`read`] fills a mirror, names every field that it does not know, and says
 //! where a known field is broken. [`mod@write`] holds the few functions that put JSON into a buffer.
 
+mod cursor;
 mod raw;
 mod read;
 mod text;
 pub mod write;
 
+pub use cursor::{Cursor, Slice};
 pub(crate) use raw::Key;
 pub use raw::{Fields, Kind, Raw};
 pub use read::{Path, read};

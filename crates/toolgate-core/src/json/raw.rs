@@ -195,6 +195,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 }
 
 /// serde's own `Cow<str>` never borrows; this one does where the key has no escapes.
+#[derive(Debug)]
 pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {

@@ -26,15 +26,21 @@ impl Text<'static> {
     pub fn new(plain: &str) -> Self {
         let mut out = Vec::with_capacity(plain.len() + 2);
         super::write::string(&mut out, plain);
-        // `write::string` only copies and escapes valid UTF-8.
-        Self(Cow::Owned(String::from_utf8_lossy(&out).into_owned()))
+        // `write::string` only copies and escapes valid UTF-8, so nothing is ever replaced.
+        let literal = String::from_utf8(out)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Self(Cow::Owned(literal))
     }
 }
 
 impl<'a> Text<'a> {
     /// Takes a raw value over if it is a string.
     pub fn from_raw(raw: &'a RawValue) -> Option<Self> {
-        let literal = raw.get();
+        Self::from_checked(raw.get())
+    }
+
+    /// Takes over a slice of JSON that was checked, if it is a string.
+    pub(super) fn from_checked(literal: &'a str) -> Option<Self> {
         if !literal.starts_with('"') {
             return None;
         }

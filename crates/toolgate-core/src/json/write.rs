@@ -6,34 +6,57 @@ use memchr::memchr2;
 
 /// Writes a string literal, escaping what must be escaped.
 pub fn string(out: &mut Vec<u8>, plain: &str) {
+    out.reserve(plain.len() + 2);
     out.push(b'"');
     let bytes = plain.as_bytes();
-    let mut done = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        let escape: &[u8] = match byte {
-            b'"' => b"\\\"",
-            b'\\' => b"\\\\",
-            b'\n' => b"\\n",
-            b'\r' => b"\\r",
-            b'\t' => b"\\t",
-            0x08 => b"\\b",
-            0x0C => b"\\f",
-            0x00..=0x1F => {
+    let (mut done, mut at) = (0, 0);
+    while let Some(found) = bytes.get(at..).and_then(first_special) {
+        at += found;
+        let (escape, length): (&[u8], usize) = match &bytes[at..] {
+            [b'"', ..] => (b"\\\"", 1),
+            [b'\\', ..] => (b"\\\\", 1),
+            [b'\n', ..] => (b"\\n", 1),
+            [b'\r', ..] => (b"\\r", 1),
+            [b'\t', ..] => (b"\\t", 1),
+            [0x08, ..] => (b"\\b", 1),
+            [0x0C, ..] => (b"\\f", 1),
+            [0xE2, 0x80, 0xA8, ..] => (b"\\u2028", 3),
+            [0xE2, 0x80, 0xA9, ..] => (b"\\u2029", 3),
+            [0xC2, 0x85, ..] => (b"\\u0085", 2),
+            [control @ 0x00..=0x1F, ..] => {
                 out.extend_from_slice(&bytes[done..at]);
                 out.extend_from_slice(b"\\u00");
-                out.push(HEX[usize::from(byte >> 4)]);
-                out.push(HEX[usize::from(byte & 15)]);
-                done = at + 1;
+                out.push(HEX[usize::from(control >> 4)]);
+                out.push(HEX[usize::from(control & 15)]);
+                at += 1;
+                done = at;
                 continue;
             }
-            _ => continue,
+            _ => {
+                at += 1;
+                continue;
+            }
         };
         out.extend_from_slice(&bytes[done..at]);
         out.extend_from_slice(escape);
-        done = at + 1;
+        at += length;
+        done = at;
     }
-    line_breaks_escaped(out, &bytes[done..]);
+    out.extend_from_slice(&bytes[done..]);
     out.push(b'"');
+}
+
+/// The first byte that a string literal cannot hold as it is, or that may begin a line break.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\' | 0xC2 | 0xE2);
+    // Without a way out in the middle, the compiler looks at a whole chunk at once.
+    let mut chunks = bytes.chunks_exact(16);
+    let plain = chunks
+        .by_ref()
+        .take_while(|chunk| !chunk.iter().fold(false, |found, byte| found | is_special(byte)))
+        .count()
+        * 16;
+    bytes.get(plain..)?.iter().position(is_special).map(|at| plain + at)
 }
 
 /// Writes a literal that is already JSON.
@@ -153,8 +176,9 @@ mod tests {
 
     #[test]
     fn strings_are_escaped() {
-        for plain in ["", "a", "\"\\\n\r\t\u{8}\u{c}\u{1}", "é😀", "a\u{2028}b\u{2029}c\u{85}d"]
-        {
+        let broken = "a\u{2028}b\u{2029}c\u{85}d";
+        let long = format!("{}\n{broken}\"{}", "plain text, ".repeat(9), "é".repeat(40));
+        for plain in ["", "a", "\"\\\n\r\t\u{8}\u{c}\u{1}", "é😀", broken, &long] {
             let literal = written(|out| string(out, plain));
             assert_eq!(serde_json::from_str::<String>(&literal).unwrap(), plain);
             assert!(!literal.contains(['\u{2028}', '\u{2029}', '\u{85}']), "{literal}");

@@ -84,6 +84,11 @@ pub fn parse_request(
 }
 
 impl Parsed<'_> {
+    /// The request, whatever the rules say to it.
+    pub fn unchecked(&self) -> Request {
+        Request::read(&self.tree)
+    }
+
     /// The second and third stage.
     pub fn check(
         &self,

@@ -4,7 +4,7 @@
 //! end, or that have neighbours; arrays that may grow too long; a function whose arguments are no
 //! object.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::error::GoogleError;
@@ -27,7 +27,7 @@ pub(super) fn check(
     if !may_be_object(schema) {
         owner.must_be_object(backend)?;
     }
-    let mut rules = Rules { root: schema, owner, max_items: 0.0 };
+    let mut rules = Rules { root: schema, targets: targets(schema), owner, max_items: 0.0 };
     rules.node(schema, &At::Root, 1)?;
     if rules.max_items > MAX_ITEMS {
         return Err(GoogleError::unspecific());
@@ -72,13 +72,26 @@ fn must_be_object(word: &str, at: &At<'_>) -> GoogleError {
     GoogleError::invalid(format!("value for {word} at {at} must be an object"))
 }
 
-struct Rules<'t, 'a, 'o> {
-    root: &'t Tree<'a>,
+/// What references may lead to: definitions by name, and by anchor.
+fn targets<'t>(root: &'t Tree<'t>) -> BTreeMap<String, &'t Tree<'t>> {
+    let mut targets = BTreeMap::new();
+    for (name, schema) in root.get("$defs").map_or(&[][..], Tree::members) {
+        targets.insert(format!("/$defs/{}", name.replace('~', "~0").replace('/', "~1")), schema);
+        if let Some(anchor) = schema.get("$anchor").and_then(Tree::text) {
+            targets.insert(anchor.to_owned(), schema);
+        }
+    }
+    targets
+}
+
+struct Rules<'t, 'o> {
+    root: &'t Tree<'t>,
+    targets: BTreeMap<String, &'t Tree<'t>>,
     owner: Owner<'o>,
     max_items: f64,
 }
 
-impl<'t> Rules<'t, '_, '_> {
+impl<'t> Rules<'t, '_> {
     fn node(&mut self, schema: &Tree<'_>, at: &At<'_>, depth: usize) -> Result<(), GoogleError> {
         if depth > MAX_DEPTH {
             return Err(self.owner.too_deep());
@@ -141,19 +154,10 @@ impl<'t> Rules<'t, '_, '_> {
 
     /// `#`, `#/$defs/name`, and `#anchor` of a definition. Nothing else leads anywhere.
     fn resolve(&self, target: &str) -> Option<&'t Tree<'t>> {
-        let root: &'t Tree<'t> = self.root;
-        if target == "#" {
-            return Some(root);
+        match target.strip_prefix('#')? {
+            "" => Some(self.root),
+            target => self.targets.get(target).copied(),
         }
-        let defs = root.get("$defs").map_or(&[][..], Tree::members);
-        if let Some(name) = target.strip_prefix("#/$defs/") {
-            let name = name.replace("~1", "/").replace("~0", "~");
-            return defs.iter().find(|(known, _)| **known == name).map(|(_, schema)| schema);
-        }
-        let anchor = target.strip_prefix('#')?;
-        let has_anchor =
-            |schema: &Tree<'_>| schema.get("$anchor").and_then(Tree::text) == Some(anchor);
-        defs.iter().map(|(_, schema)| schema).find(|schema| has_anchor(schema))
     }
 
     /// A value that must hold a value of its own kind, and so on, can never be written down.

@@ -1,5 +1,7 @@
 //! The rules of `Schema`: `parameters`, `response` and `responseSchema`.
 
+use std::collections::BTreeSet;
+
 use super::error::GoogleError;
 use super::model::Generation;
 use super::tree::Tree;
@@ -141,10 +143,11 @@ impl SchemaRules<'_> {
             if properties.is_some() && names.is_empty() && (!root || was_refused_once) {
                 fault("properties: should be non-empty for OBJECT type".to_owned());
             }
+            let known: BTreeSet<&str> = names.iter().map(|(name, _)| &**name).collect();
             for word in ["required", "property_ordering"] {
                 let field = if word == "required" { word } else { "propertyOrdering" };
                 for (index, name) in list(field).iter().enumerate() {
-                    if !names.iter().any(|(known, _)| Some(&**known) == name.text()) {
+                    if name.text().is_none_or(|name| !known.contains(name)) {
                         fault(format!("{word}[{index}]: property is not defined"));
                     }
                 }

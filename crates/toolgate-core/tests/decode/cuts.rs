@@ -19,14 +19,17 @@ fn golden_files() -> Vec<String> {
 #[track_caller]
 fn check(name: &str, bytes: &[u8]) {
     let exchange = exchange();
-    let whole = decode(&exchange, &[bytes]).events;
+    let all = |pieces: &[&[u8]]| {
+        let watch = decode(&exchange, pieces);
+        (watch.events, watch.answer.finish())
+    };
+    let whole = all(&[bytes]);
     for at in 0..=bytes.len() {
-        let pieces = decode(&exchange, &[&bytes[..at], &bytes[at..]]).events;
-        assert_eq!(pieces, whole, "{name} cut at {at}");
+        assert_eq!(all(&[&bytes[..at], &bytes[at..]]), whole, "{name} cut at {at}");
     }
     for size in [1, 2, 3, 7, 64] {
         let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
-        assert_eq!(decode(&exchange, &pieces).events, whole, "{name} in pieces of {size}");
+        assert_eq!(all(&pieces), whole, "{name} in pieces of {size}");
     }
 }
 

@@ -120,3 +120,22 @@ pub(crate) fn candidate(parts: &str, finish: &str) -> String {
         if finish.is_empty() { String::new() } else { format!(",\"finishReason\":\"{finish}\"") };
     format!("\"content\":{{\"parts\":[{parts}],\"role\":\"model\"}}{finish}")
 }
+
+/// Chunks with these parts, the last one with `finish`, decode to `want`.
+#[track_caller]
+pub(crate) fn check_with(exchange: &Exchange, chunks: &[&str], finish: &str, want: &[&str]) {
+    let last = chunks.len().saturating_sub(1);
+    let candidates: Vec<String> = chunks
+        .iter()
+        .enumerate()
+        .map(|(index, parts)| candidate(parts, if index == last { finish } else { "" }))
+        .collect();
+    let bytes = stream(&candidates.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(shown(decode(exchange, &[&bytes]).answer.finish()), want);
+}
+
+/// The same for the tools of the golden request.
+#[track_caller]
+pub(crate) fn check(chunks: &[&str], finish: &str, want: &[&str]) {
+    check_with(&exchange(), chunks, finish, want);
+}

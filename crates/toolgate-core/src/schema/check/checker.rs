@@ -80,11 +80,13 @@ impl Checker {
         let Some((edited, mut losses)) = self.mend(&args, true) else {
             return Checked { args, losses: Losses::new() };
         };
-        let mended = edited.map(Raw::parse);
-        if matches!(mended, Some(None)) {
-            losses.push(loss(LossCode::ArgumentViolation, "could not be mended"));
+        let args = edited.and_then(Raw::parse).unwrap_or(args);
+        let is_violation = |loss: &Loss| loss.code == LossCode::ArgumentViolation;
+        if !losses.iter().any(is_violation) && !self.accepts(&args) {
+            // Schemas can contradict themselves; what was mended for one part breaks another.
+            losses.push(loss(LossCode::ArgumentViolation, "does not fit the schema"));
         }
-        Checked { args: mended.flatten().unwrap_or(args), losses }
+        Checked { args, losses }
     }
 
     /// What of the arguments does not fit the schema, as they are (R36).
@@ -102,7 +104,15 @@ impl Checker {
         let tape = Tape::new(args.get())?;
         let steps = Cell::new(Fit::steps_for(tape.len()));
         let fit = Fit { nodes: &self.nodes, tape: &tape, steps: &steps };
-        Some(Mend::new(fit, mending).run(self.root, args.get()))
+        if fit.fits(self.root, 0, 0) {
+            return None;
+        }
+        let (edited, mut losses) = Mend::new(fit, mending).run(self.root, args.get());
+        if losses.is_empty() {
+            // A schema that refers to itself without end: nobody can say where.
+            losses.push(loss(LossCode::ArgumentViolation, "does not fit the schema"));
+        }
+        Some((edited, losses))
     }
 }
 

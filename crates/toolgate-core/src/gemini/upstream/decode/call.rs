@@ -9,7 +9,7 @@ use super::turn::Turn;
 use super::wire::FunctionCall;
 use crate::canon::{Call, CallInput, Event, LossCode, Sink, ToolName};
 use crate::gemini::upstream::{ToolEntry, ToolInput};
-use crate::json::{Kind, Raw, Text, write};
+use crate::json::{Key, Kind, Raw, Text, write};
 use crate::schema::Checker;
 
 /// A call that is not whole yet.
@@ -46,12 +46,12 @@ impl Open {
     /// Whether `next` goes on with this call.
     fn goes_on_with(&self, next: &FunctionCall<'_>) -> bool {
         let (name, id) = (word(next.name.as_ref()), word(next.id.as_ref()));
-        if let (Some(mine), Some(its)) = (self.id.as_deref(), id.as_deref())
+        if let (Some(mine), Some(its)) = (self.id.as_deref(), id)
             && mine != its
         {
             return false;
         }
-        match name.as_deref() {
+        match name {
             None => true,
             Some(_) if self.name.is_empty() => true,
             // Some back ends repeat the name with every piece.
@@ -64,8 +64,8 @@ impl Open {
 }
 
 /// A member that says something.
-fn word<'t>(text: Option<&'t Text<'_>>) -> Option<Cow<'t, str>> {
-    text.map(Text::decode).filter(|it| !it.is_empty())
+fn word<'t>(key: Option<&'t Key<'_>>) -> Option<&'t str> {
+    key.map(|it| &*it.0).filter(|it| !it.is_empty())
 }
 
 /// Whether a part says nothing.
@@ -100,18 +100,18 @@ impl Turn {
             self.text(None, false, signature, sink);
             return;
         }
-        let signature = word(signature);
+        let signature = signature.map(Text::decode).filter(|it| !it.is_empty());
         let is_whole = !will_continue(call) && call.partial.as_ref().is_none_or(Vec::is_empty);
         if self.open.is_none()
             && is_whole
             && let Some(name) = word(call.name.as_ref())
-            && !self.may_go_on(&name, call.args.as_ref())
+            && !self.may_go_on(name, call.args.as_ref())
         {
             let args = match &call.args {
                 Some(args) => args.borrowed(),
                 None => Raw::empty_object(),
             };
-            self.deliver(&name, word(call.id.as_ref()).as_deref(), args, signature, sink);
+            self.deliver(name, word(call.id.as_ref()), args, signature, sink);
             return;
         }
         self.absorb(call, signature);
@@ -127,7 +127,10 @@ impl Turn {
     /// Whether the rest of a call may come in a part of its own: some back ends send the name with
     /// empty arguments first, and the arguments without a name after it (field case D10).
     fn may_go_on(&self, name: &str, args: Option<&Raw<'_>>) -> bool {
-        let is_empty = |args: &Raw<'_>| args.fields().is_some_and(|fields| fields.0.is_empty());
+        let inside = |args: &Raw<'_>| {
+            Some(args.get().strip_prefix('{')?.strip_suffix('}')?.trim_ascii().len())
+        };
+        let is_empty = |args: &Raw<'_>| inside(args) == Some(0);
         if args.is_some_and(|args| !is_empty(args)) {
             return false;
         }
@@ -147,9 +150,9 @@ impl Turn {
             is_streaming: false,
         });
         if open.name.is_empty() {
-            open.name = word(call.name.as_ref()).unwrap_or_default().into_owned();
+            open.name = word(call.name.as_ref()).unwrap_or_default().to_owned();
         }
-        open.id = open.id.take().or_else(|| word(call.id.as_ref()).map(Cow::into_owned));
+        open.id = open.id.take().or_else(|| word(call.id.as_ref()).map(str::to_owned));
         open.signature =
             open.signature.take().or_else(|| signature.map(|it| Secret(it.into_owned())));
         open.is_streaming |= will_continue(call) || call.partial.is_some();
@@ -195,7 +198,11 @@ impl Turn {
             && found.as_ref().is_none_or(|found| found.entry.alias == *function)
             && names::means(name, function)
         {
-            self.answer(name, found.map(|found| found.entry), args, sink);
+            if signature.is_some() {
+                let detail = "a signature of a call does not fit the text that stands for it";
+                self.lose(format!("calls.{function}.thoughtSignature"), LossCode::Ignored, detail);
+            }
+            self.answer(function, found.map(|found| found.entry), args, sink);
             return;
         }
         let tool = match &found {

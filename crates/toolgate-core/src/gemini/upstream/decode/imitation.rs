@@ -17,8 +17,8 @@ impl Imitation {
     pub(super) fn feed(&mut self, text: &Text<'_>) {
         let escaped = text.escaped().as_bytes();
         let may_begin = || {
-            memchr::memchr(b'<', escaped).is_some()
-                || memchr::memmem::find(escaped, b"\\u003").is_some()
+            memchr::memchr2_iter(b'<', b'\\', escaped)
+                .any(|at| escaped[at] == b'<' || escaped[at..].starts_with(b"\\u003"))
         };
         if self.matched == 0 && !may_begin() {
             return;

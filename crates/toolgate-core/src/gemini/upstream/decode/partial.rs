@@ -57,8 +57,8 @@ impl Pieces {
 
     /// Puts a piece where its path says; `false` where there is no such place.
     pub(super) fn put(&mut self, piece: &PartialArg<'_>) -> bool {
-        let path = piece.path.as_ref().map(Text::decode).unwrap_or_default();
-        let Some(steps) = steps(&path) else { return false };
+        let path = piece.path.as_ref().map_or("", |it| &it.0);
+        let Some(steps) = steps(path) else { return false };
         let Some(place) = self.root.find(&steps) else { return false };
         let will_continue = piece.will_continue == Some(true);
         match (&piece.string, &piece.value) {
@@ -308,7 +308,7 @@ mod tests {
             &long,
         ] {
             let mut piece: PartialArg<'_> = serde_json::from_str(r#"{"numberValue":1}"#).unwrap();
-            piece.path = Some(Text::new(path));
+            piece.path = Some(crate::json::Key(path.into()));
             assert!(!Pieces::default().put(&piece), "{path}");
         }
     }

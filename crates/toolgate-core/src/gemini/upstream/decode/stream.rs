@@ -1,5 +1,6 @@
 //! The decoder's outside: bytes in, events out.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -102,10 +103,13 @@ pub fn decode_response(
 }
 
 fn take(turn: &mut Turn, frame: Frame<'_>, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let json = String::from_utf8_lossy(frame.bytes);
-    if matches!(json, std::borrow::Cow::Owned(_)) {
-        turn.broken_unicode();
-    }
+    let json = match std::str::from_utf8(frame.bytes) {
+        Ok(json) => Cow::Borrowed(json),
+        Err(_) => {
+            turn.broken_unicode();
+            String::from_utf8_lossy(frame.bytes)
+        }
+    };
     let json = json.trim_ascii();
     match frame.kind {
         FrameKind::Noise => turn.fail(protocol("it is no JSON", Some(json)), sink),

@@ -1,18 +1,19 @@
 //! One answer in the making: chunks in, events out.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::call::Open;
 use super::imitation::Imitation;
-use super::wire::{Candidate, Chunk, Part};
+use super::wire::{Candidate, Chunk, Part, raw_parts};
 use crate::canon::{
     Event, Failure, IdGen, Loss, LossCode, Losses, Media, MediaSource, ServerActivity, Signature,
     Sink, Start, Usage,
 };
 use crate::gemini::upstream::Exchange;
 use crate::gemini::upstream::fail::failure_in_stream;
-use crate::json::{Raw, Text};
+use crate::json::{Key, Raw, Text};
 
 /// More than these tell nobody anything.
 const MAX_LOSSES: usize = 200;
@@ -86,7 +87,7 @@ impl Turn {
 
     /// Takes one chunk.
     pub(super) fn chunk(&mut self, json: &str, sink: &mut dyn Sink) -> serde_json::Result<()> {
-        let chunk: Chunk<'_> = serde_json::from_str(json)?;
+        let mut chunk: Chunk<'_> = serde_json::from_str(json)?;
         if let Some(error) = &chunk.error {
             self.fail(failure_in_stream(error.get(), json), sink);
             return Ok(());
@@ -96,11 +97,12 @@ impl Turn {
         }
         self.unknown("", &chunk.unknown);
         let blocked = chunk.feedback.as_ref().and_then(|feedback| {
-            let reason = feedback.reason.as_ref()?.decode().into_owned();
+            let reason = &feedback.reason.as_ref()?.0;
             let is_named = !reason.is_empty() && !reason.ends_with("_UNSPECIFIED");
-            is_named.then(|| (reason, feedback.message.as_ref().map(|it| it.decode().into_owned())))
+            let message = || feedback.message.as_ref().map(|it| it.decode().into_owned());
+            is_named.then(|| (reason.to_string(), message()))
         });
-        let candidates = chunk.candidates.as_deref().unwrap_or_default();
+        let candidates = chunk.candidates.take().unwrap_or_default();
         if candidates.is_empty() && blocked.is_none() {
             self.remember(&chunk);
             return Ok(());
@@ -110,10 +112,15 @@ impl Turn {
             self.blocked = Some(reason);
             self.message = message;
         }
-        for (position, candidate) in candidates.iter().enumerate() {
+        for (position, candidate) in candidates.into_iter().enumerate() {
             let index = candidate.index.as_ref().map_or(position as u64, |it| it.0);
             if index == 0 {
-                self.candidate(candidate, sink)?;
+                let written = OnceCell::new();
+                let raw = |part: usize| {
+                    let parts = written.get_or_init(|| raw_parts(json, position));
+                    parts.get(part).map(Raw::borrowed)
+                };
+                self.candidate(candidate, &raw, sink);
             } else {
                 self.lose(
                     format!("candidates[{index}]"),
@@ -126,7 +133,7 @@ impl Turn {
     }
 
     fn remember(&mut self, chunk: &Chunk<'_>) {
-        let owned = |text: &Option<Text<'_>>| text.as_ref().map(|it| it.decode().into_owned());
+        let owned = |text: &Option<Key<'_>>| text.as_ref().map(|it| it.0.clone().into_owned());
         if !self.is_started {
             self.response_id = owned(&chunk.response_id).or_else(|| self.response_id.take());
             self.model_version = owned(&chunk.model_version).or_else(|| self.model_version.take());
@@ -146,12 +153,20 @@ impl Turn {
         }));
     }
 
-    fn candidate(&mut self, read: &Candidate<'_>, sink: &mut dyn Sink) -> serde_json::Result<()> {
-        let content = read.content.as_ref();
-        for part in content.and_then(|it| it.parts.as_deref()).unwrap_or_default() {
-            self.part(part, sink)?;
+    fn candidate<'c>(
+        &mut self,
+        read: Candidate<'c>,
+        raw: &dyn Fn(usize) -> Option<Raw<'c>>,
+        sink: &mut dyn Sink,
+    ) {
+        let mut content = read.content;
+        let parts = content.as_mut().and_then(|it| it.parts.take()).unwrap_or_default();
+        for (index, part) in parts.into_iter().enumerate() {
+            if let Some(part) = part {
+                self.part(part, &|| raw(index), sink);
+            }
         }
-        if let Some(content) = content {
+        if let Some(content) = &content {
             self.unknown("candidates[0].content.", &content.unknown);
         }
         self.unknown("candidates[0].", &read.unknown);
@@ -162,43 +177,41 @@ impl Turn {
             self.grounding.push(grounding.clone().into_owned());
         }
         if let Some(reason) = &read.finish_reason {
-            let reason = reason.decode();
+            let reason = &reason.0;
             if !reason.is_empty() && reason != "FINISH_REASON_UNSPECIFIED" {
-                self.reason = Some(reason.into_owned());
+                self.reason = Some(reason.to_string());
                 self.message = read.finish_message.as_ref().map(|it| it.decode().into_owned());
             }
         }
-        Ok(())
     }
 
-    fn part(&mut self, raw: &Raw<'_>, sink: &mut dyn Sink) -> serde_json::Result<()> {
-        if raw.get() == "null" {
-            return Ok(());
-        }
-        let mut part: Part<'_> = serde_json::from_str(raw.get())?;
+    fn part<'c>(
+        &mut self,
+        mut part: Part<'c>,
+        raw: &dyn Fn() -> Option<Raw<'c>>,
+        sink: &mut dyn Sink,
+    ) {
         let thought = part.thought == Some(true);
         let is_media = part.inline.is_some() || part.file.is_some();
         if is_media {
             self.text(part.text.take(), thought, None, sink);
             self.settle(sink);
             self.media(part, sink);
-            return Ok(());
+            return;
         }
         let kind = part.unknown.iter().position(|(name, _)| !MODIFIERS.contains(&&**name));
         if part.text.is_none()
             && part.call.is_none()
             && let Some(kind) = kind
+            && let Some(raw) = raw()
         {
             let (name, body) = part.unknown.swap_remove(kind);
             self.settle(sink);
             self.has_content = true;
-            sink.event(&Event::Server(ServerActivity {
-                kind: camel_case(name),
-                body,
-                part: raw.borrowed(),
-                issuer: Some(self.exchange.target.issuer()),
-            }));
-            return Ok(());
+            let issuer = Some(self.exchange.target.issuer());
+            let kind = camel_case(name);
+            sink.event(&Event::Server(ServerActivity { kind, body, part: raw, issuer }));
+            return;
         }
         self.unknown("candidates[0].content.parts.", &part.unknown);
         let call = part.call.take();
@@ -208,7 +221,6 @@ impl Turn {
         if let Some(call) = call {
             self.call(&call, on_call.as_ref(), sink);
         }
-        Ok(())
     }
 
     pub(super) fn text(
@@ -261,11 +273,10 @@ impl Turn {
         {
             modifiers.push((Cow::Borrowed("thought"), thought));
         }
-        let owned = |text: Text<'_>| Cow::Owned(text.decode().into_owned());
         sink.event(&Event::Media(Media {
-            mime: mime.map(owned),
+            mime: mime.map(|it| it.0),
             source,
-            name: name.map(owned),
+            name: name.map(|it| it.0),
             modifiers,
         }));
     }

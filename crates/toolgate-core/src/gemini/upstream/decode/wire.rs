@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::canon::Usage;
@@ -69,8 +69,8 @@ mirror! {
         candidates: Vec<Candidate<'a>> = "candidates";
         feedback: Feedback<'a> = "promptFeedback" | "prompt_feedback";
         usage: Counts<'a> = "usageMetadata" | "usage_metadata";
-        model_version: Text<'a> = "modelVersion" | "model_version";
-        response_id: Text<'a> = "responseId" | "response_id";
+        model_version: Key<'a> = "modelVersion" | "model_version";
+        response_id: Key<'a> = "responseId" | "response_id";
         error: Raw<'a> = "error";
     }
     not read: "createTime" | "create_time" | "modelStatus" | "model_status"
@@ -79,7 +79,7 @@ mirror! {
 mirror! {
     Candidate<'a> {
         content: Content<'a> = "content";
-        finish_reason: Text<'a> = "finishReason" | "finish_reason";
+        finish_reason: Key<'a> = "finishReason" | "finish_reason";
         finish_message: Text<'a> = "finishMessage" | "finish_message";
         index: Count = "index";
         grounding: Raw<'a> = "groundingMetadata" | "grounding_metadata";
@@ -90,7 +90,7 @@ mirror! {
 
 mirror! {
     Content<'a> {
-        parts: Vec<Raw<'a>> = "parts";
+        parts: Vec<Option<Part<'a>>> = "parts";
     }
     not read: "role"
 }
@@ -101,17 +101,17 @@ mirror! {
         text: Text<'a> = "text";
         thought: bool = "thought";
         signature: Text<'a> = "thoughtSignature" | "thought_signature";
-        call: FunctionCall<'a> = "functionCall" | "function_call";
-        inline: Blob<'a> = "inlineData" | "inline_data";
-        file: File<'a> = "fileData" | "file_data";
+        call: Box<FunctionCall<'a>> = "functionCall" | "function_call";
+        inline: Box<Blob<'a>> = "inlineData" | "inline_data";
+        file: Box<File<'a>> = "fileData" | "file_data";
     }
     not read:
 }
 
 mirror! {
     FunctionCall<'a> {
-        name: Text<'a> = "name";
-        id: Text<'a> = "id";
+        name: Key<'a> = "name";
+        id: Key<'a> = "id";
         args: Raw<'a> = "args";
         partial: Vec<PartialArg<'a>> = "partialArgs" | "partial_args";
         will_continue: bool = "willContinue" | "will_continue";
@@ -122,7 +122,7 @@ mirror! {
 mirror! {
     /// A piece of a call's arguments. Without any value it is a null.
     PartialArg<'a> {
-        path: Text<'a> = "jsonPath" | "json_path";
+        path: Key<'a> = "jsonPath" | "json_path";
         string: Text<'a> = "stringValue" | "string_value";
         value: Raw<'a> = "numberValue" | "number_value" | "boolValue" | "bool_value"
             | "listValue" | "list_value" | "structValue" | "struct_value";
@@ -133,25 +133,25 @@ mirror! {
 
 mirror! {
     Blob<'a> {
-        mime: Text<'a> = "mimeType" | "mime_type";
+        mime: Key<'a> = "mimeType" | "mime_type";
         data: Text<'a> = "data";
-        name: Text<'a> = "displayName" | "display_name";
+        name: Key<'a> = "displayName" | "display_name";
     }
     not read:
 }
 
 mirror! {
     File<'a> {
-        mime: Text<'a> = "mimeType" | "mime_type";
+        mime: Key<'a> = "mimeType" | "mime_type";
         uri: Text<'a> = "fileUri" | "file_uri";
-        name: Text<'a> = "displayName" | "display_name";
+        name: Key<'a> = "displayName" | "display_name";
     }
     not read:
 }
 
 mirror! {
     Feedback<'a> {
-        reason: Text<'a> = "blockReason" | "block_reason";
+        reason: Key<'a> = "blockReason" | "block_reason";
         message: Text<'a> = "blockReasonMessage" | "block_reason_message";
     }
     not read: "safetyRatings" | "safety_ratings"
@@ -173,7 +173,8 @@ mirror! {
 
 impl Counts<'_> {
     pub(super) fn usage(&self) -> Usage {
-        let count = |it: &Option<Count>| it.as_ref().map(|it| it.0);
+        // Counts are added up later; what no model can count must not overflow there.
+        let count = |it: &Option<Count>| it.as_ref().map(|it| it.0.min(1 << 53));
         Usage {
             prompt: count(&self.prompt),
             cached: count(&self.cached),
@@ -191,12 +192,55 @@ pub(super) struct Count(pub(super) u64);
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        let raw = Raw::deserialize(json)?;
-        let digits = raw.get().trim_matches('"');
-        digits
-            .parse()
-            .or_else(|_| digits.parse().map(|it: f64| it as u64))
-            .map(Self)
-            .map_err(|_| D::Error::custom("expected a count"))
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Count;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a count")
+            }
+            fn visit_u64<E>(self, count: u64) -> Result<Count, E> {
+                Ok(Count(count))
+            }
+            fn visit_i64<E>(self, count: i64) -> Result<Count, E> {
+                Ok(Count(count.try_into().unwrap_or(0)))
+            }
+            fn visit_f64<E>(self, count: f64) -> Result<Count, E> {
+                Ok(Count(count as u64))
+            }
+            fn visit_str<E: serde::de::Error>(self, count: &str) -> Result<Count, E> {
+                count.parse().map(Count).map_err(E::custom)
+            }
+        }
+        json.deserialize_any(Number)
     }
+}
+
+/// The parts of a chunk's candidates as they were written, for those that must go back so.
+pub(super) fn raw_parts(chunk: &str, candidate: usize) -> Vec<Raw<'_>> {
+    let read = || {
+        let chunk: Whole<'_> = serde_json::from_str(chunk).ok()?;
+        chunk.candidates?.into_iter().nth(candidate)?.content?.parts
+    };
+    read().unwrap_or_default()
+}
+
+mirror! {
+    Whole<'a> {
+        candidates: Vec<WholeCandidate<'a>> = "candidates";
+    }
+    not read:
+}
+
+mirror! {
+    WholeCandidate<'a> {
+        content: WholeContent<'a> = "content";
+    }
+    not read:
+}
+
+mirror! {
+    WholeContent<'a> {
+        parts: Vec<Raw<'a>> = "parts";
+    }
+    not read:
 }

@@ -1,0 +1,116 @@
+//! What the gateway costs, beside a proxy that only moves bytes.
+//!
+//! ```text
+//!            ┌─► toolgate serve ─┐
+//!   load ────┤   (interleaved)   ├─► toolgate sim
+//!            └─► byte proxy ─────┘
+//! ```
+//!
+//! Machines are noisy, so the measure is CPU time per request (user and system) of each process, and
+//! what counts is the ratio. The proxy gets what the gateway sends upstream, and passes it on.
+#![expect(clippy::print_stdout, reason = "a command speaks to whoever started it")]
+
+mod cases;
+mod load;
+mod proxy;
+mod target;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::cases::Case;
+use crate::load::Round;
+use crate::target::Target;
+
+/// Connections at a time.
+const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
+/// Rounds of each, taken in turns.
+const ROUNDS: usize = 3;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match arguments.as_slice() {
+        ["proxy", upstream] => runtime.block_on(proxy::run(upstream)),
+        ["run", toolgate, options @ ..] => {
+            let quick = options.contains(&"--quick");
+            runtime.block_on(run(PathBuf::from(toolgate), quick))
+        }
+        _ => bail!("usage: toolgate-bench run PATH-OF-TOOLGATE [--quick]"),
+    }
+}
+
+async fn run(toolgate: PathBuf, quick: bool) -> Result<()> {
+    let sim = Target::sim(&toolgate).await.context("the simulator")?;
+    let gateway = Target::gateway(&toolgate, &sim.url).await.context("the gateway")?;
+    let own = std::env::current_exe()?;
+    let proxy = Target::proxy(&own, &sim.url).await.context("the proxy")?;
+    println!("gateway: ready after {} ms, {} kB resident when idle", gateway.ready.as_millis(), gateway.resident()?);
+    println!();
+    println!(
+        "{:<22} {:>5} {:>9} {:>11} {:>11} {:>7} {:>10} {:>10}",
+        "case", "conns", "requests", "gateway µs", "proxy µs", "ratio", "+p50 µs", "+p99 µs"
+    );
+    for case in Case::all()? {
+        for connections in CONNECTIONS {
+            if quick && connections != 16 {
+                continue;
+            }
+            compare(&case, connections, quick, &gateway, &proxy).await?;
+        }
+    }
+    idle_streams(&gateway).await
+}
+
+async fn compare(case: &Case, connections: usize, quick: bool, gateway: &Target, proxy: &Target) -> Result<()> {
+    let requests = case.requests(connections) / if quick { 4 } else { 1 };
+    let (ours, floor) = (case.for_gateway(&gateway.url)?, case.for_proxy(&proxy.url)?);
+    // Connections are opened and caches filled before anything is measured.
+    load::run(&ours, connections, connections.max(50)).await?;
+    load::run(&floor, connections, connections.max(50)).await?;
+    let (mut gateway_rounds, mut proxy_rounds) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        gateway_rounds.push(gateway.measured(load::run(&ours, connections, requests)).await?);
+        proxy_rounds.push(proxy.measured(load::run(&floor, connections, requests)).await?);
+    }
+    let (ours, floor) = (Round::joined(gateway_rounds), Round::joined(proxy_rounds));
+    let micros = |round: &Round| round.cpu.as_secs_f64() * 1e6 / round.times.len() as f64;
+    let added = |share: f64| {
+        ours.quantile(share).as_micros() as i64 - floor.quantile(share).as_micros() as i64
+    };
+    println!(
+        "{:<22} {:>5} {:>9} {:>11.1} {:>11.1} {:>7.2} {:>10} {:>10}",
+        case.name,
+        connections,
+        ours.times.len(),
+        micros(&ours),
+        micros(&floor),
+        micros(&ours) / micros(&floor).max(0.001),
+        added(0.5),
+        added(0.99),
+    );
+    if ours.failed + floor.failed > 0 {
+        println!("  failed: gateway {}, proxy {}", ours.failed, floor.failed);
+    }
+    Ok(())
+}
+
+/// What a thousand silent streams weigh.
+async fn idle_streams(gateway: &Target) -> Result<()> {
+    const STREAMS: usize = 1000;
+    let before = gateway.resident()?;
+    let case = Case::silent()?;
+    let request = case.for_gateway(&gateway.url)?;
+    let open = load::open(&request, STREAMS).await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let during = gateway.resident()?;
+    let opened = open.len();
+    drop(open);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let after = gateway.resident()?;
+    println!("\nresident memory: {before} kB before, {during} kB with {opened} idle streams, {after} kB after");
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! Processes that are measured.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::load::Round;
+
+/// A process that listens.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) url: String,
+    pub(crate) ready: Duration,
+    child: Child,
+}
+
+impl Target {
+    pub(crate) async fn sim(toolgate: &Path) -> Result<Self> {
+        Self::start(Command::new(toolgate).args(["sim", "--listen", "127.0.0.1:0"])).await
+    }
+
+    pub(crate) async fn gateway(toolgate: &Path, sim: &str) -> Result<Self> {
+        let mut command = Command::new(toolgate);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--store", "memory", "--upstream-url", sim]);
+        Self::start(command.env("TOOLGATE_LOG", "error").env("GEMINI_API_KEY", "bench")).await
+    }
+
+    pub(crate) async fn proxy(own: &Path, sim: &str) -> Result<Self> {
+        Self::start(Command::new(own).args(["proxy", sim])).await
+    }
+
+    /// Starts a process and waits for the line that says where it listens.
+    async fn start(command: &mut Command) -> Result<Self> {
+        let began = Instant::now();
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).spawn()?;
+        let stdout = child.stdout.take().context("no standard output")?;
+        let mut lines = BufReader::new(stdout).lines();
+        let line = lines.next_line().await?.context("it ended without a word")?;
+        let at = line.find("http://").with_context(|| format!("no address in {line:?}"))?;
+        let url = line[at..].trim().trim_end_matches('/').to_owned();
+        Ok(Self { url, ready: began.elapsed(), child })
+    }
+
+    fn stat(&self, file: &str) -> Result<String> {
+        let pid = self.child.id().context("it has ended")?;
+        Ok(std::fs::read_to_string(format!("/proc/{pid}/{file}"))?)
+    }
+
+    /// User and system time so far, in the kernel's ticks of ten milliseconds.
+    fn cpu(&self) -> Result<Duration> {
+        let stat = self.stat("stat")?;
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+        let ticks = |index: usize| fields.get(index).and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
+        Ok(Duration::from_millis((ticks(11) + ticks(12)) * 10))
+    }
+
+    /// Resident memory in kB.
+    pub(crate) fn resident(&self) -> Result<u64> {
+        let status = self.stat("status")?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        Ok(line.and_then(|it| it.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0))
+    }
+
+    /// Runs a load and adds what it cost this process.
+    pub(crate) async fn measured(&self, load: impl Future<Output = Result<Round>>) -> Result<Round> {
+        let before = self.cpu()?;
+        let mut round = load.await?;
+        round.cpu = self.cpu()?.saturating_sub(before);
+        Ok(round)
+    }
+}

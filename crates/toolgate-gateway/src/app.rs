@@ -1,0 +1,138 @@
+//! Everything that requests share, handed down from here. There is no global state.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use toolgate_core::schema::Cache;
+use toolgate_core::seal::Sealer;
+
+use crate::config::Config;
+use crate::metrics::Metrics;
+use crate::store::Store;
+use crate::turn::Lessons;
+use crate::upstream::{KeyPool, Link};
+
+/// The gateway.
+#[derive(Debug)]
+pub struct App {
+    current: RwLock<Arc<Current>>,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Compiled tool schemas.
+    pub schemas: Cache,
+    /// Seals what clients keep for us.
+    pub sealer: Sealer,
+    /// What must outlive a request.
+    pub store: Store,
+    /// What Gemini has refused lately.
+    pub lessons: Lessons,
+    sim: Option<String>,
+    seed: u64,
+    requests: AtomicU64,
+    running: AtomicUsize,
+}
+
+/// What changes when the configuration is read again.
+#[derive(Debug)]
+pub struct Current {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The way to Gemini.
+    pub link: Link,
+    /// The gateway's own keys.
+    pub keys: Arc<KeyPool>,
+}
+
+/// How many compiled schemas are kept: a few agents' tool sets.
+const SCHEMAS: usize = 4096;
+
+impl App {
+    /// Prepares a gateway. `sim` is the address of the built-in simulator, where it is used.
+    pub fn new(config: Config, sim: Option<String>) -> Result<Arc<Self>, String> {
+        let link = Link::new(&config.upstream, sim.as_deref())?;
+        let keys = Arc::new(KeyPool::new(config.upstream.auth.api_keys.clone()));
+        let key = match config.signature_key_bytes() {
+            Some(key) => key,
+            None => random()?,
+        };
+        let store = Store::memory(config.store_bytes);
+        let seed = u64::from_be_bytes(random()?);
+        let current = Arc::new(Current { config: Arc::new(config), link, keys });
+        Ok(Arc::new(Self {
+            current: RwLock::new(current),
+            metrics: Metrics::default(),
+            schemas: Cache::new(SCHEMAS),
+            sealer: Sealer::with_key(key),
+            store,
+            lessons: Lessons::default(),
+            sim,
+            seed,
+            requests: AtomicU64::new(0),
+            running: AtomicUsize::new(0),
+        }))
+    }
+
+    /// What is in force now. A request takes it once and keeps it to its end.
+    pub fn current(&self) -> Arc<Current> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The configuration in force now.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.current().config)
+    }
+
+    /// Takes a new configuration into force. Running requests go on with the old one.
+    pub fn reload(&self, config: Config) -> Result<(), String> {
+        let old = self.current();
+        if config.listen != old.config.listen {
+            tracing::warn!("`listen` changes with the next start only");
+        }
+        let link = Link::new(&config.upstream, self.sim.as_deref())?;
+        let keys = if old.keys.holds(&config.upstream.auth.api_keys) {
+            Arc::clone(&old.keys)
+        } else {
+            Arc::new(KeyPool::new(config.upstream.auth.api_keys.clone()))
+        };
+        let new = Arc::new(Current { config: Arc::new(config), link, keys });
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
+    }
+
+    /// An id for the next request, and a seed for the ids in its answer.
+    pub fn next_request(&self) -> (String, u128) {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        // A step of an odd constant visits every value once; with the random start, ids do not
+        // repeat across restarts and cannot be mistaken for a counter.
+        let drawn = self.seed.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mixed = (drawn ^ (drawn >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let seed = (u128::from(mixed) << 64) | u128::from(drawn);
+        (format!("req_{mixed:016x}"), seed)
+    }
+
+    /// Room for one more request, where there is room.
+    pub fn admit(self: &Arc<Self>) -> Option<Admitted> {
+        let limit = self.config().limits.concurrency;
+        if self.running.fetch_add(1, Ordering::Relaxed) >= limit {
+            self.running.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Admitted(Arc::clone(self)))
+    }
+}
+
+/// A request that is running.
+#[derive(Debug)]
+pub struct Admitted(Arc<App>);
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], String> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| format!("no randomness: {error}"))?;
+    Ok(bytes)
+}

@@ -1,0 +1,66 @@
+//! The example file and `--print-config`, written from the list of settings.
+
+use std::fmt::Write as _;
+
+use super::layers::Layers;
+use super::settings::{SETTINGS, Setting};
+
+/// The one setting that is a table with keys of the user's own.
+const MODELS: &str = "models";
+
+/// A commented `toolgate.toml` that says what every setting does and what it is by default.
+pub fn example() -> String {
+    let mut text = String::from(
+        "# toolgate.toml: every setting with its default. Variables and flags weigh more than this file.\n",
+    );
+    sections(&mut text, |text, setting, name| {
+        for line in setting.doc.lines() {
+            let _ = writeln!(text, "# {}", line.trim());
+        }
+        if let [first, rest @ ..] = setting.env {
+            let also: String = rest.iter().map(|name| format!(", {name}")).collect();
+            let _ = writeln!(text, "# Variable: {first}{also}");
+        }
+        let value = if setting.default.is_empty() { setting.example } else { setting.default };
+        let _ = match setting.key {
+            MODELS => writeln!(text, "# {}", value.trim_matches(['{', '}', ' '])),
+            _ => writeln!(text, "# {name} = {value}"),
+        };
+    });
+    text
+}
+
+/// The resolved settings with where each came from; secrets are not shown.
+pub(super) fn printed(layers: &Layers) -> String {
+    let mut text = String::new();
+    sections(&mut text, |text, setting, name| {
+        let _ = match layers.shown(setting) {
+            Some((_, source)) if setting.key == MODELS => {
+                for (pattern, meaning) in layers.table_of(MODELS) {
+                    let _ = writeln!(text, "{pattern} = {meaning}  # {source}");
+                }
+                Ok(())
+            }
+            Some((value, source)) => writeln!(text, "{name} = {value}  # {source}"),
+            None => writeln!(text, "# {name} is not set"),
+        };
+    });
+    text
+}
+
+fn sections(text: &mut String, mut write: impl FnMut(&mut String, &Setting, &str)) {
+    let mut section = "";
+    for setting in SETTINGS {
+        let (here, name) = match setting.key {
+            MODELS => (MODELS, ""),
+            key => key.rsplit_once('.').unwrap_or(("", key)),
+        };
+        if here != section {
+            section = here;
+            let _ = write!(text, "\n[{section}]\n");
+        } else if !text.is_empty() {
+            text.push('\n');
+        }
+        write(text, setting, name);
+    }
+}

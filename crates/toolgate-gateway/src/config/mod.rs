@@ -1,0 +1,18 @@
+//! Configuration: from what was written to what is meant, once.
+//!
+//! `toolgate.toml`, `TOOLGATE_*` variables and flags, in that order of increasing weight. The
+//! environment is an argument, so tests need none. After [`Config::resolve`] nothing can fail.
+
+mod example;
+mod layers;
+mod models;
+mod resolve;
+mod settings;
+
+pub use example::example;
+pub use models::{Meaning, Models};
+pub use resolve::{
+    Clients, Config, ConfigError, Limits, LogFormat, Secret, Sources, StoreKind, Upstream, UpstreamAuth,
+    UpstreamKind,
+};
+pub use settings::{SETTINGS, Setting};

@@ -1,0 +1,475 @@
+//! What the settings mean.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use toolgate_core::gemini::upstream::SchemaPolicy;
+
+use super::layers::Layers;
+use super::models::Models;
+
+/// Everything that was decided before the first request.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// R138: whether a tool schema that Gemini cannot take is an error.
+    pub strict_tool_validation: bool,
+    /// R140: whether tools are forwarded.
+    pub enable_tool_calling: bool,
+    /// R139: how long state is kept.
+    pub state_retention: Duration,
+    /// Where state is kept.
+    pub store: StoreKind,
+    /// The most that the store may hold, in bytes.
+    pub store_bytes: u64,
+    /// What is logged.
+    pub log: String,
+    /// How it is logged.
+    pub log_format: LogFormat,
+    /// Whom to ask.
+    pub upstream: Upstream,
+    /// Who may ask.
+    pub clients: Clients,
+    /// How much.
+    pub limits: Limits,
+    /// After how long a silence the client gets a sign of life.
+    pub ping: Duration,
+    /// How tool schemas are sent.
+    pub schemas: SchemaPolicy,
+    /// Authenticates envelopes.
+    pub signature_key: Option<Secret>,
+    /// What model names mean.
+    pub models: Models,
+    printed: String,
+}
+
+/// Where state is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// In this process.
+    Memory,
+}
+
+/// How the log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For machines.
+    Json,
+    /// For people.
+    Text,
+}
+
+/// Whom to ask.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    /// Which service.
+    pub kind: UpstreamKind,
+    /// Another server than Google's, without a slash at the end.
+    pub url: Option<String>,
+    /// The version in the path.
+    pub api_version: String,
+    /// How to prove who we are.
+    pub auth: UpstreamAuth,
+    /// The Vertex AI project.
+    pub project: Option<String>,
+    /// The Vertex AI location.
+    pub location: String,
+    /// How long a connection may take.
+    pub connect: Duration,
+    /// How long silence may last.
+    pub idle: Duration,
+    /// How long a turn may last.
+    pub total: Duration,
+    /// Tries after the first when the upstream fails.
+    pub retries: u32,
+    /// The longest wait between tries.
+    pub retry_wait: Duration,
+    /// Tries after the first when a turn is no good.
+    pub rescue_retries: u32,
+}
+
+/// Which service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpstreamKind {
+    /// The Gemini Developer API.
+    Developer,
+    /// The built-in simulator.
+    Sim,
+    /// Vertex AI.
+    Vertex,
+}
+
+/// How we prove who we are.
+#[derive(Clone, Debug, Default)]
+pub struct UpstreamAuth {
+    /// A pool of API keys.
+    pub api_keys: Vec<Secret>,
+    /// An OAuth token.
+    pub bearer: Option<Secret>,
+    /// The path of a service-account file.
+    pub service_account: Option<String>,
+}
+
+/// Who may ask.
+#[derive(Clone, Debug, Default)]
+pub struct Clients {
+    /// Keys, one of which every client must present; none: no key is asked for.
+    pub keys: Vec<Secret>,
+    /// Host names that requests may name beside loopback ones.
+    pub hosts: Vec<String>,
+    /// Web origins that may call from a browser.
+    pub cors_origins: Vec<String>,
+}
+
+/// How much.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest body, in bytes.
+    pub body: usize,
+    /// The largest head, in bytes.
+    pub header: usize,
+    /// Requests at a time.
+    pub concurrency: usize,
+    /// How long running turns may go on after SIGTERM.
+    pub drain: Duration,
+}
+
+/// A value that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps `value` to itself.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value, to be sent or compared; never to be printed.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file is not TOML.
+    #[error("{file}: {reason}")]
+    Syntax {
+        /// Its name.
+        file: String,
+        /// What the parser says.
+        reason: String,
+    },
+    /// There is no such setting.
+    #[error("{file}: unknown key `{key}`{}", nearest.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    Unknown {
+        /// Where.
+        file: String,
+        /// Which.
+        key: String,
+        /// The known key that is most like it.
+        nearest: Option<String>,
+    },
+    /// The setting cannot have this value.
+    #[error("`{key}` (from {source_name}) {reason}")]
+    Value {
+        /// Which.
+        key: String,
+        /// Where it was set.
+        source_name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Everybody on the network could use the gateway's keys.
+    #[error("refusing to listen on {0} without client keys: set clients.keys (TOOLGATE_CLIENT_KEYS), or listen on 127.0.0.1")]
+    Exposed(SocketAddr),
+}
+
+/// Where settings come from.
+#[expect(missing_debug_implementations, reason = "it holds a closure")]
+pub struct Sources<'a> {
+    /// The file's name and text.
+    pub file: Option<(&'a str, &'a str)>,
+    /// The environment.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// Flags: key of the setting, name of the flag, text.
+    pub flags: &'a [(&'a str, &'a str, &'a str)],
+}
+
+impl Config {
+    /// Reads all sources.
+    pub fn resolve(sources: &Sources<'_>) -> Result<Self, ConfigError> {
+        let mut layers = Layers::defaults()?;
+        if let Some((name, text)) = sources.file {
+            layers.file(name, text)?;
+        }
+        layers.environment(sources.env);
+        for (key, name, text) in sources.flags {
+            layers.flag(key, name, text);
+        }
+        Self::meant(&layers)
+    }
+
+    /// What `--print-config` shows: every setting, its value and where it came from.
+    pub fn printed(&self) -> &str {
+        &self.printed
+    }
+
+    fn meant(layers: &Layers) -> Result<Self, ConfigError> {
+        let wrong = |key: &str, reason: String| ConfigError::Value {
+            key: key.to_owned(),
+            source_name: layers.get(key).map_or_else(String::new, |it| it.source.clone()),
+            reason,
+        };
+        let word = |key: &str| layers.string(key).map(Option::unwrap_or_default);
+        let seconds = |key: &str| layers.number(key).map(Duration::from_secs);
+        let secrets = |key: &str| {
+            layers.strings(key).map(|keys| keys.into_iter().map(Secret).collect::<Vec<_>>())
+        };
+        let count = |key: &str| {
+            let number = layers.number(key)?;
+            u32::try_from(number).map_err(|_| wrong(key, "is too large".to_owned()))
+        };
+        let bytes = |key: &str, shift: u32| {
+            let number = layers.number(key)?;
+            usize::try_from(number)
+                .ok()
+                .and_then(|number| number.checked_mul(1 << shift))
+                .filter(|bytes| *bytes > 0)
+                .ok_or_else(|| wrong(key, "is out of range".to_owned()))
+        };
+
+        let listen: SocketAddr = word("listen")?
+            .parse()
+            .map_err(|_| wrong("listen", "must be an address such as 127.0.0.1:8741".to_owned()))?;
+        let upstream = upstream(layers, &wrong)?;
+        let clients = Clients {
+            keys: secrets("clients.keys")?,
+            hosts: layers.strings("clients.hosts")?,
+            cors_origins: layers.strings("clients.cors_origins")?,
+        };
+        if !listen.ip().is_loopback() && clients.keys.is_empty() {
+            return Err(ConfigError::Exposed(listen));
+        }
+        let signature_key = layers.string("signatures.key")?;
+        if signature_key.as_deref().is_some_and(|key| hex(key).is_none()) {
+            return Err(wrong("signatures.key", "must be 64 hexadecimal digits".to_owned()));
+        }
+        Ok(Self {
+            listen,
+            strict_tool_validation: layers.boolean("strict_tool_validation")?,
+            enable_tool_calling: layers.boolean("enable_tool_calling")?,
+            state_retention: seconds("state_retention_minutes")? * 60,
+            store: match word("store")?.as_str() {
+                "memory" => StoreKind::Memory,
+                _ => return Err(wrong("store", "must be \"memory\"".to_owned())),
+            },
+            store_bytes: layers.number("store_mib")?.saturating_mul(1 << 20),
+            log: word("log")?,
+            log_format: match word("log_format")?.as_str() {
+                "json" => LogFormat::Json,
+                "text" => LogFormat::Text,
+                _ => return Err(wrong("log_format", "must be \"text\" or \"json\"".to_owned())),
+            },
+            upstream,
+            clients,
+            limits: Limits {
+                body: bytes("limits.body_mib", 20)?,
+                header: bytes("limits.header_kib", 10)?,
+                concurrency: bytes("limits.concurrency", 0)?,
+                drain: seconds("limits.drain_seconds")?,
+            },
+            ping: Duration::from_secs(layers.number("liveness.ping_seconds")?.max(1)),
+            schemas: match word("schemas.form")?.as_str() {
+                "auto" => SchemaPolicy::Auto,
+                "json" => SchemaPolicy::JsonSchema,
+                "parameters" => SchemaPolicy::Parameters,
+                "raw" => SchemaPolicy::Raw,
+                _ => {
+                    let reason = "must be \"auto\", \"json\", \"raw\" or \"parameters\"";
+                    return Err(wrong("schemas.form", reason.to_owned()));
+                }
+            },
+            signature_key: signature_key.map(Secret),
+            models: Models::new(layers.get("models").map(|it| &it.value))?,
+            printed: super::example::printed(layers),
+        })
+        .and_then(|config: Self| {
+            if count("upstream.retries")? > 20 || count("upstream.rescue_retries")? > 20 {
+                return Err(wrong("upstream.retries", "must be at most 20".to_owned()));
+            }
+            Ok(config)
+        })
+    }
+
+    /// The key of [`Config::signature_key`] as bytes.
+    pub fn signature_key_bytes(&self) -> Option<[u8; 32]> {
+        self.signature_key.as_ref().and_then(|key| hex(key.expose()))
+    }
+}
+
+fn upstream(
+    layers: &Layers,
+    wrong: &dyn Fn(&str, String) -> ConfigError,
+) -> Result<Upstream, ConfigError> {
+    let seconds = |key: &str| layers.number(key).map(Duration::from_secs);
+    let count = |key: &str| {
+        let number = layers.number(key)?;
+        u32::try_from(number).map_err(|_| wrong(key, "is too large".to_owned()))
+    };
+    let auth = UpstreamAuth {
+        api_keys: layers.strings("upstream.api_keys")?.into_iter().map(Secret).collect(),
+        bearer: layers.string("upstream.bearer_token")?.map(Secret),
+        service_account: layers.string("upstream.service_account")?,
+    };
+    let url = layers.string("upstream.url")?.map(|url| url.trim_end_matches('/').to_owned());
+    if let Some(url) = &url
+        && !url.starts_with("http://")
+        && !url.starts_with("https://")
+    {
+        let reason = "must begin with http:// or https://".to_owned();
+        return Err(wrong("upstream.url", reason));
+    }
+    let kind = match layers.string("upstream.kind")?.as_deref() {
+        Some("developer") => UpstreamKind::Developer,
+        Some("sim") => UpstreamKind::Sim,
+        Some("vertex") => UpstreamKind::Vertex,
+        Some(_) => {
+            let reason = "must be \"developer\", \"vertex\" or \"sim\"".to_owned();
+            return Err(wrong("upstream.kind", reason));
+        }
+        None if url.is_some() || !auth.api_keys.is_empty() => UpstreamKind::Developer,
+        None => UpstreamKind::Sim,
+    };
+    let project = layers.string("upstream.project")?;
+    if kind == UpstreamKind::Vertex
+        && auth.bearer.is_none()
+        && auth.service_account.is_none()
+        && auth.api_keys.is_empty()
+        && url.is_none()
+    {
+        let reason = "is vertex: it needs upstream.bearer_token, upstream.service_account or an API key (express mode)";
+        return Err(wrong("upstream.kind", reason.to_owned()));
+    }
+    let api_version = layers.string("upstream.api_version")?.unwrap_or_else(|| {
+        match kind {
+            UpstreamKind::Developer | UpstreamKind::Sim => "v1beta",
+            UpstreamKind::Vertex => "v1beta1",
+        }
+        .to_owned()
+    });
+    Ok(Upstream {
+        kind,
+        url,
+        api_version,
+        auth,
+        project,
+        location: layers.string("upstream.location")?.unwrap_or_else(|| "global".to_owned()),
+        connect: seconds("upstream.connect_seconds")?,
+        idle: seconds("upstream.idle_seconds")?,
+        total: seconds("upstream.total_seconds")?,
+        retries: count("upstream.retries")?,
+        retry_wait: seconds("upstream.retry_wait_seconds")?,
+        rescue_retries: count("upstream.rescue_retries")?,
+    })
+}
+
+/// Thirty-two bytes from sixty-four hexadecimal digits.
+fn hex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(file: &str, env: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let env = |name: &str| {
+            env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        Config::resolve(&Sources { file: Some(("toolgate.toml", file)), env: &env, flags: &[] })
+    }
+
+    #[test]
+    fn nothing_written_means_the_simulator_on_loopback() {
+        let config = resolve("", &[]).unwrap();
+        assert_eq!(config.listen.to_string(), "127.0.0.1:8741");
+        assert_eq!(config.upstream.kind, UpstreamKind::Sim);
+        assert!(config.enable_tool_calling && !config.strict_tool_validation);
+    }
+
+    #[test]
+    fn the_example_says_the_defaults() {
+        let commented = super::super::example();
+        let defaults = resolve("", &[]).unwrap();
+        assert_eq!(resolve(&commented, &[]).unwrap().printed(), defaults.printed());
+        let mut with_values = String::new();
+        for line in commented.lines() {
+            let setting = line.strip_prefix("# ").filter(|rest| {
+                super::super::SETTINGS.iter().any(|setting| {
+                    let name = setting.key.rsplit('.').next().unwrap_or("");
+                    !setting.default.is_empty()
+                        && *rest == format!("{name} = {}", setting.default)
+                })
+            });
+            with_values.push_str(setting.unwrap_or(line));
+            with_values.push('\n');
+        }
+        let spelled = resolve(&with_values, &[]).unwrap();
+        assert_eq!(
+            spelled.printed().replace("toolgate.toml", "default"),
+            defaults.printed()
+        );
+    }
+
+    #[test]
+    fn later_layers_weigh_more() {
+        let config = resolve(
+            "enable_tool_calling = true\n[upstream]\nretries = 1",
+            &[("PROXY_ENABLE_TOOLS", "0"), ("GEMINI_API_KEY", "k1,k2")],
+        )
+        .unwrap();
+        assert!(!config.enable_tool_calling, "r141");
+        assert_eq!(config.upstream.retries, 1);
+        assert_eq!(config.upstream.kind, UpstreamKind::Developer);
+        assert_eq!(config.upstream.auth.api_keys.len(), 2);
+        assert!(!config.printed().contains("k1"), "{}", config.printed());
+        assert!(!format!("{config:?}").contains("k1"));
+    }
+
+    #[track_caller]
+    fn refused(file: &str, want: &str) {
+        let error = resolve(file, &[]).unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        refused("strict_tool_validaton = true", "did you mean `strict_tool_validation`?");
+        refused("[upstream]\nretrys = 1", "did you mean `upstream.retries`?");
+        refused("listen = 5", "`listen` (from toolgate.toml) must be a string");
+        refused("listen = \"0.0.0.0:80\"", "without client keys");
+        refused("state_retention_minutes = -1", "must not be negative");
+        refused("[upstream]\nkind = \"openai\"", "must be \"developer\"");
+        refused("[upstream]\nkind = \"vertex\"", "needs upstream.bearer_token");
+        refused("[models]\n\"claude-*\" = { modell = \"x\" }", "models.\"claude-*\".modell");
+        refused("listen = ", "toolgate.toml:");
+    }
+}

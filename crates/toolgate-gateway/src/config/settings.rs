@@ -1,0 +1,286 @@
+//! The one list of settings. The file's keys, the variables, the example file, `--print-config` and
+//! the messages about unknown keys are all made from it, so that they cannot drift apart.
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Its place in the file: `upstream.url`.
+    pub key: &'static str,
+    /// The environment variables that set it, strongest first.
+    pub env: &'static [&'static str],
+    /// Its default, written as TOML; empty: none.
+    pub default: &'static str,
+    /// What an example value looks like where there is no default.
+    pub example: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// Never shown.
+    pub secret: bool,
+}
+
+const fn setting(
+    key: &'static str,
+    env: &'static [&'static str],
+    default: &'static str,
+    doc: &'static str,
+) -> Setting {
+    Setting { key, env, default, example: "", doc, secret: false }
+}
+
+const fn optional(
+    key: &'static str,
+    env: &'static [&'static str],
+    example: &'static str,
+    doc: &'static str,
+) -> Setting {
+    Setting { key, env, default: "", example, doc, secret: false }
+}
+
+const fn secret(
+    key: &'static str,
+    env: &'static [&'static str],
+    example: &'static str,
+    doc: &'static str,
+) -> Setting {
+    Setting { key, env, default: "", example, doc, secret: true }
+}
+
+/// Every setting, in the order of the example file. Keys without a dot come first.
+pub const SETTINGS: &[Setting] = &[
+    setting(
+        "listen",
+        &["TOOLGATE_LISTEN"],
+        "\"127.0.0.1:8741\"",
+        "Where to listen. Port 0 lets the system choose. Anything but loopback needs clients.keys.",
+    ),
+    setting(
+        "strict_tool_validation",
+        &["TOOLGATE_STRICT_TOOL_VALIDATION"],
+        "false",
+        "true: a request with a tool schema that Gemini cannot take is refused.\n\
+         false: the schema is mended, or that one tool is left out, with a warning.",
+    ),
+    setting(
+        "enable_tool_calling",
+        &["TOOLGATE_ENABLE_TOOL_CALLING", "PROXY_ENABLE_TOOLS"],
+        "true",
+        "false: tools are not forwarded at all.",
+    ),
+    setting(
+        "state_retention_minutes",
+        &["TOOLGATE_STATE_RETENTION_MINUTES"],
+        "1440",
+        "How long signatures, responses and conversations are kept.",
+    ),
+    setting(
+        "store",
+        &["TOOLGATE_STORE"],
+        "\"memory\"",
+        "Where state is kept: \"memory\".",
+    ),
+    setting(
+        "store_mib",
+        &["TOOLGATE_STORE_MIB"],
+        "256",
+        "The most that the store may hold, in MiB; the oldest goes first.",
+    ),
+    setting(
+        "log",
+        &["TOOLGATE_LOG", "RUST_LOG"],
+        "\"info\"",
+        "What is logged: error, warn, info, debug, trace, or a filter such as \"toolgate=debug\".",
+    ),
+    setting(
+        "log_format",
+        &["TOOLGATE_LOG_FORMAT"],
+        "\"text\"",
+        "\"text\" for people, \"json\" for machines.",
+    ),
+    optional(
+        "upstream.kind",
+        &["TOOLGATE_UPSTREAM"],
+        "\"developer\"",
+        "\"developer\" (Gemini Developer API), \"vertex\" (Vertex AI) or \"sim\" (the built-in simulator).\n\
+         Default: developer where there is a key or an address, else sim.",
+    ),
+    optional(
+        "upstream.url",
+        &["TOOLGATE_UPSTREAM_URL"],
+        "\"http://127.0.0.1:9000\"",
+        "Another server that speaks Gemini. Default: Google's.",
+    ),
+    setting(
+        "upstream.api_version",
+        &["TOOLGATE_UPSTREAM_API_VERSION"],
+        "\"\"",
+        "The version in the path. Empty: v1beta, or v1beta1 on Vertex.",
+    ),
+    secret(
+        "upstream.api_keys",
+        &["TOOLGATE_API_KEYS", "GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        "[\"…\"]",
+        "Gemini keys (a pool), used for clients that do not bring a Gemini key of their own.\n\
+         A variable may hold several, separated by commas.",
+    ),
+    secret(
+        "upstream.bearer_token",
+        &["TOOLGATE_BEARER_TOKEN"],
+        "\"…\"",
+        "An OAuth token for Vertex AI.",
+    ),
+    optional(
+        "upstream.service_account",
+        &["TOOLGATE_SERVICE_ACCOUNT", "GOOGLE_APPLICATION_CREDENTIALS"],
+        "\"service-account.json\"",
+        "A service-account file for Vertex AI; tokens are minted and refreshed.",
+    ),
+    optional(
+        "upstream.project",
+        &["TOOLGATE_PROJECT", "GOOGLE_CLOUD_PROJECT"],
+        "\"my-project\"",
+        "The Vertex AI project.",
+    ),
+    setting(
+        "upstream.location",
+        &["TOOLGATE_LOCATION", "GOOGLE_CLOUD_LOCATION"],
+        "\"global\"",
+        "The Vertex AI location.",
+    ),
+    setting(
+        "upstream.connect_seconds",
+        &["TOOLGATE_CONNECT_SECONDS"],
+        "10",
+        "How long a connection may take.",
+    ),
+    setting(
+        "upstream.idle_seconds",
+        &["TOOLGATE_IDLE_SECONDS"],
+        "240",
+        "How long the upstream may be silent before the turn ends in an error.",
+    ),
+    setting(
+        "upstream.total_seconds",
+        &["TOOLGATE_TOTAL_SECONDS"],
+        "3600",
+        "How long one turn may take in all.",
+    ),
+    setting(
+        "upstream.retries",
+        &["TOOLGATE_RETRIES"],
+        "2",
+        "How often a request is sent again when the upstream fails before the first byte.",
+    ),
+    setting(
+        "upstream.retry_wait_seconds",
+        &["TOOLGATE_RETRY_WAIT_SECONDS"],
+        "5",
+        "The longest wait between two tries; when Gemini asks for more, the client gets the error\n\
+         with Retry-After.",
+    ),
+    setting(
+        "upstream.rescue_retries",
+        &["TOOLGATE_RESCUE_RETRIES"],
+        "2",
+        "How often a malformed, empty or cut turn is asked for again before the client sees anything.",
+    ),
+    secret(
+        "clients.keys",
+        &["TOOLGATE_CLIENT_KEYS"],
+        "[\"tg-…\"]",
+        "The keys that clients must present. Without any, everybody who reaches the port may use it.",
+    ),
+    setting(
+        "clients.hosts",
+        &["TOOLGATE_CLIENT_HOSTS"],
+        "[]",
+        "Host names, beside loopback ones, that requests may name in their Host header.",
+    ),
+    setting(
+        "clients.cors_origins",
+        &["TOOLGATE_CORS_ORIGINS"],
+        "[]",
+        "Web origins that may call from a browser; \"*\" for all. None by default.",
+    ),
+    setting(
+        "limits.body_mib",
+        &["TOOLGATE_BODY_MIB"],
+        "32",
+        "The largest request body, in MiB.",
+    ),
+    setting(
+        "limits.header_kib",
+        &["TOOLGATE_HEADER_KIB"],
+        "64",
+        "The largest request head, in KiB.",
+    ),
+    setting(
+        "limits.concurrency",
+        &["TOOLGATE_CONCURRENCY"],
+        "4096",
+        "The most requests at a time; more are refused as overloaded.",
+    ),
+    setting(
+        "limits.drain_seconds",
+        &["TOOLGATE_DRAIN_SECONDS"],
+        "120",
+        "How long running turns may go on after SIGTERM.",
+    ),
+    setting(
+        "liveness.ping_seconds",
+        &["TOOLGATE_PING_SECONDS"],
+        "15",
+        "After how long a silence the client gets a sign of life.",
+    ),
+    setting(
+        "schemas.form",
+        &["TOOLGATE_SCHEMA_FORM"],
+        "\"auto\"",
+        "How tool schemas are sent: \"auto\", \"json\" (parametersJsonSchema), \"raw\" (as the client\n\
+         wrote them) or \"parameters\" (lowered to Gemini's Schema).",
+    ),
+    secret(
+        "signatures.key",
+        &["TOOLGATE_SIGNATURE_KEY"],
+        "\"64 hexadecimal digits\"",
+        "Authenticates the thought signatures that clients keep for us. Give all replicas the same.\n\
+         Default: drawn at start, or kept in the store.",
+    ),
+    optional(
+        "models",
+        &[],
+        "{ \"claude-opus-*\" = \"gemini-3.1-pro-preview\" }",
+        "What clients' model names mean; `*` stands for anything. First match wins, these before the\n\
+         built-in ones. A value is a Gemini model, or a table with model, thinking (\"none\",\n\
+         \"minimal\", \"low\", \"medium\", \"high\" or a budget) and max_output_tokens.",
+    ),
+];
+
+/// The setting with this key.
+pub(super) fn find(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.key == key)
+}
+
+/// The known key that is most like `key`, where one is alike at all.
+pub(super) fn nearest(key: &str) -> Option<&'static str> {
+    SETTINGS
+        .iter()
+        .map(|setting| (distance(setting.key, key), setting.key))
+        .filter(|(distance, known)| *distance <= known.len().max(key.len()) / 2)
+        .min()
+        .map(|(_, known)| known)
+}
+
+/// How many characters must be changed, added or left out.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, cb) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,298 @@
+//! Gemini to Gemini: the bytes go through as they are, and a tap reads along.
+//!
+//! Where Gemini refuses a client's history (a resumed gemini-cli sends results twice), it is mended
+//! as for every other dialect and sent once more.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio::time::Sleep;
+use toolgate_core::canon::{Failure, FailureKind, IdGen, Sink};
+use toolgate_core::canon::{Call, Event, Finish};
+use toolgate_core::gemini::upstream::{StreamDecoder, decode_error};
+use toolgate_core::translate::Dialect;
+
+use super::turns::{self, Answered, Outcome, body_of};
+use super::Visit;
+use crate::reply::{self, Reply};
+use crate::turn::{Ask, Ledger, Next, Plan};
+use crate::upstream::whole;
+
+const DIALECT: Dialect = Dialect::Gemini;
+
+/// What a path asks for.
+struct Asked<'a> {
+    /// The model, without `models/`; empty for the list.
+    model: &'a str,
+    /// `generateContent` and the like; empty for the model itself.
+    verb: &'a str,
+    /// The version, where the path says one.
+    version: Option<&'a str>,
+}
+
+/// Gemini's own paths.
+pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let Some(asked) = read_path(&path) else {
+        let message = format!("there is no {path}");
+        return visit.fail(DIALECT, &Failure::new(FailureKind::NotFound, message));
+    };
+    let is_stream = asked.verb == "streamGenerateContent";
+    let sse = head.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
+    let headers = passed_headers(&head.headers);
+    let method = head.method.clone();
+    let query = head.uri.query().map(str::to_owned);
+    let body = if method == Method::GET {
+        Bytes::new()
+    } else {
+        match visit.body(Request::from_parts(head, body)).await {
+            Ok(body) => body,
+            Err(failure) => return visit.fail(DIALECT, &failure),
+        }
+    };
+    let model = visit.current.config.models.meaning(asked.model).model;
+    let target = upstream_path(&visit, &asked, &model, query.as_deref());
+    let mut ledger = visit.ledger(DIALECT);
+    ledger.passing(&model, is_stream);
+    let mut plan = Plan::passing(&visit, &model, target, headers, body.clone());
+    let generates = matches!(asked.verb, "generateContent" | "streamGenerateContent");
+    let (status, headers, refusal) = loop {
+        let failure = match plan.ask().await {
+            Ok(response) if response.status().is_success() => {
+                return passed(response, &visit, &plan, ledger, generates);
+            }
+            Ok(response) => {
+                let (head, body) = response.into_parts();
+                match whole(body).await {
+                    Ok(body) => {
+                        let failure = decode_error(head.status.as_u16(), &body);
+                        match plan.after(&failure) {
+                            Next::Again { wait } => {
+                                tokio::time::sleep(wait).await;
+                                continue;
+                            }
+                            Next::Give(_) => break (head.status, head.headers, (failure, body)),
+                        }
+                    }
+                    Err(failure) => failure,
+                }
+            }
+            Err(failure) => failure,
+        };
+        match plan.after(&failure) {
+            Next::Again { wait } => tokio::time::sleep(wait).await,
+            Next::Give(failure) => {
+                ledger.failed(&failure);
+                return reply::failure(DIALECT, &failure, &visit.request_id);
+            }
+        }
+    };
+    let (failure, body_of_refusal) = refusal;
+    if generates && failure.kind == FailureKind::InvalidRequest && (sse || !is_stream) {
+        let path = Some((asked.model.to_owned(), is_stream));
+        let ask = Ask { door: DIALECT, path, body, counts: false, owner: visit.client.owner };
+        if let Ok(outcome) = turns::run(&visit, &ask).await {
+            visit.app.metrics.rescued("history_mended");
+            ledger.answered();
+            return answered(&visit, outcome);
+        }
+    }
+    ledger.failed(&failure);
+    let mut reply = reply::json(status, body_of_refusal);
+    if let Some(kind) = headers.get(CONTENT_TYPE) {
+        reply.headers_mut().insert(CONTENT_TYPE, kind.clone());
+    }
+    reply
+}
+
+/// `POST /v1/gemini`: Gemini's forms, with `model`, `input`, `conversation` and `stream`.
+pub(crate) async fn native(visit: Visit, request: Request<Incoming>) -> Reply {
+    let body = match visit.body(request).await {
+        Ok(body) => body,
+        Err(failure) => return visit.fail(DIALECT, &failure),
+    };
+    let ask = Ask { door: DIALECT, path: None, body, counts: false, owner: visit.client.owner };
+    match turns::run(&visit, &ask).await {
+        Ok(outcome) => answered(&visit, outcome),
+        Err(failure) => reply::failure(DIALECT, &failure, &visit.request_id),
+    }
+}
+
+fn answered(visit: &Visit, outcome: Outcome) -> Reply {
+    match outcome.result {
+        Answered::Whole(answer, stamp) => {
+            let body = outcome.echo.encode_response(&answer, &stamp, &visit.app.sealer);
+            reply::json(StatusCode::OK, body)
+        }
+        Answered::Stream(pump) => reply::stream("text/event-stream", body_of(pump, visit)),
+    }
+}
+
+/// Splits `/v1beta/models/gemini-x:verb`, also below a Vertex AI project and without a version.
+fn read_path(path: &str) -> Option<Asked<'_>> {
+    let (before, rest) = match path.rsplit_once("/models") {
+        Some((before, rest)) => (before, rest),
+        None => return None,
+    };
+    let version = before.trim_start_matches('/').split('/').next().filter(|it| !it.is_empty());
+    let rest = rest.trim_start_matches('/');
+    let (model, verb) = rest.split_once(':').unwrap_or((rest, ""));
+    (!model.contains('/')).then_some(Asked { model, verb, version })
+}
+
+fn upstream_path(visit: &Visit, asked: &Asked<'_>, model: &str, query: Option<&str>) -> String {
+    let own = visit.current.link.models_path();
+    let mut path = match asked.version {
+        // The client's own version, on the service that has it.
+        Some(version @ ("v1" | "v1beta" | "v1alpha")) if own.ends_with("/models") && !own.contains("/publishers/") => {
+            format!("/{version}/models")
+        }
+        _ => own.to_owned(),
+    };
+    if !model.is_empty() {
+        path.push('/');
+        path.push_str(model);
+    }
+    if !asked.verb.is_empty() {
+        path.push(':');
+        path.push_str(asked.verb);
+    }
+    // The client's key goes on in a header, never in an address that ends up in logs.
+    let kept = query.unwrap_or("").split('&').filter(|pair| {
+        !pair.is_empty() && !pair.starts_with("key=") && !pair.starts_with("access_token=")
+    });
+    for (at, pair) in kept.enumerate() {
+        path.push(if at == 0 { '?' } else { '&' });
+        path.push_str(pair);
+    }
+    path
+}
+
+fn passed_headers(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+    ["x-goog-api-client", "x-server-timeout", "x-goog-user-project"]
+        .into_iter()
+        .filter_map(|name| {
+            headers.get(name).map(|value| (HeaderName::from_static(name), value.clone()))
+        })
+        .collect()
+}
+
+fn passed(response: Response<Incoming>, visit: &Visit, plan: &Plan, mut ledger: Ledger, generates: bool) -> Reply {
+    let (head, body) = response.into_parts();
+    let kind = head.headers.get(CONTENT_TYPE).cloned();
+    let body = if generates {
+        let decoder = StreamDecoder::new(plan.exchange().clone(), IdGen::new(visit.seed));
+        Passing {
+            body: Some(body),
+            decoder,
+            heard: Heard { calls: Vec::new(), end: None },
+            ledger: Some(ledger),
+            silence: Box::pin(tokio::time::sleep(plan.idle())),
+            idle: plan.idle(),
+            last: Instant::now(),
+            _room: visit.room.clone(),
+        }
+        .boxed_unsync()
+    } else {
+        ledger.answered();
+        body.map_err(std::io::Error::other).boxed_unsync()
+    };
+    let mut reply = reply::stream("application/json", body);
+    *reply.status_mut() = head.status;
+    if let Some(kind) = kind {
+        reply.headers_mut().insert(CONTENT_TYPE, kind);
+    }
+    reply
+}
+
+/// The upstream's body, read along.
+struct Passing {
+    body: Option<Incoming>,
+    decoder: StreamDecoder,
+    heard: Heard,
+    ledger: Option<Ledger>,
+    silence: Pin<Box<Sleep>>,
+    idle: Duration,
+    last: Instant,
+    _room: std::sync::Arc<crate::app::Admitted>,
+}
+
+struct Heard {
+    calls: Vec<Call<'static>>,
+    end: Option<Result<Finish, Failure>>,
+}
+
+impl Sink for Heard {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Call(call) => self.calls.push(call.clone().into_owned()),
+            Event::Finish(finish) => self.end = Some(Ok(finish.clone())),
+            Event::Fail(failure) => self.end = Some(Err(failure.clone())),
+            Event::Start(_)
+            | Event::Text(_)
+            | Event::Thought(_)
+            | Event::Signature { .. }
+            | Event::Media(_)
+            | Event::Server(_)
+            | Event::Grounding(_) => {}
+        }
+    }
+}
+
+impl Passing {
+    fn end(&mut self) {
+        self.body = None;
+        self.decoder.finish(&mut self.heard);
+        let Some(mut ledger) = self.ledger.take() else { return };
+        match self.heard.end.take() {
+            Some(Ok(finish)) => ledger.done(self.heard.calls.iter(), &finish),
+            Some(Err(failure)) => ledger.failed(&failure),
+            None => ledger.answered(),
+        }
+    }
+}
+
+impl http_body::Body for Passing {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        let this = &mut *self;
+        let Some(body) = &mut this.body else { return Poll::Ready(None) };
+        match Pin::new(body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => {
+                this.last = Instant::now();
+                if let Some(bytes) = frame.data_ref() {
+                    this.decoder.feed(bytes, &mut this.heard);
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            // A connection that breaks ends the stream without a finish: Gemini's clients retry
+            // that, while they give up on a broken connection.
+            Poll::Ready(Some(Err(_)) | None) => {
+                this.end();
+                Poll::Ready(None)
+            }
+            Poll::Pending => loop {
+                ready!(this.silence.as_mut().poll(context));
+                let until = this.last + this.idle;
+                if Instant::now() >= until {
+                    this.end();
+                    return Poll::Ready(None);
+                }
+                this.silence.as_mut().reset(until.into());
+            },
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The front doors: one file for each way in.
+
+mod gemini;
+mod models;
+pub(crate) mod ops;
+mod responses;
+mod turns;
+mod visit;
+
+pub(crate) use gemini::{gemini, native};
+pub(crate) use models::models;
+pub(crate) use responses::responses;
+pub(crate) use turns::{count_tokens, turn};
+pub(crate) use visit::Visit;

@@ -1,0 +1,200 @@
+//! Turns: Messages, Chat Completions, and whatever else ends in one question to the model.
+
+use std::time::Instant;
+
+use futures_util::stream;
+use http::header::{HeaderName, HeaderValue};
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::{Frame, Incoming};
+use toolgate_core::canon::{Answer, Failure, FailureKind, Losses, Stamp};
+use toolgate_core::gemini::upstream::decode_error;
+use toolgate_core::translate::{Dialect, Echo};
+use toolgate_core::anthropic;
+
+use super::Visit;
+use crate::reply::{self, Body, Reply};
+use crate::turn::{self, Ask, First, Plan, Pump};
+use crate::upstream::{Verb, whole};
+
+/// A turn whose dialect the path says.
+pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incoming>) -> Reply {
+    let report = wants_report(&request);
+    let body = match visit.body(request).await {
+        Ok(body) => body,
+        Err(failure) => return visit.fail(dialect, &failure),
+    };
+    let ask = Ask { door: dialect, path: None, body, counts: false, owner: visit.client.owner };
+    match run(&visit, &ask).await {
+        Ok(Outcome { echo, result, losses }) => {
+            let mut reply = match result {
+                Answered::Whole(answer, stamp) => {
+                    let body = echo.encode_response(&answer, &stamp, &visit.app.sealer);
+                    reply::json(StatusCode::OK, body)
+                }
+                Answered::Stream(pump) => reply::stream("text/event-stream", body_of(pump, &visit)),
+            };
+            if report {
+                add_report(&mut reply, &losses);
+            }
+            reply
+        }
+        Err(failure) => reply::failure(dialect, &failure, &visit.request_id),
+    }
+}
+
+/// What came of a turn.
+pub(crate) struct Outcome {
+    pub(crate) echo: Echo,
+    pub(crate) result: Answered,
+    pub(crate) losses: Losses,
+}
+
+/// The answer.
+pub(crate) enum Answered {
+    /// In one piece.
+    Whole(Box<Answer>, Stamp),
+    /// As a stream, whose first bytes are there.
+    Stream(Box<Pump>),
+}
+
+/// Asks the model; learns once from a refusal.
+pub(crate) async fn run(visit: &Visit, ask: &Ask) -> Result<Outcome, Failure> {
+    let mut ledger = visit.ledger(ask.door);
+    let mut taught = false;
+    loop {
+        let began = Instant::now();
+        let prepared = match turn::prepare(&visit.app, &visit.current, ask).await {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                ledger.failed(&failure);
+                return Err(failure);
+            }
+        };
+        ledger.worked(began.elapsed());
+        ledger.asked(&prepared);
+        let (app, current) = (visit.app.clone(), visit.current.clone());
+        let mut plan =
+            Plan::new(app, current, &visit.client, &prepared, (&visit.request_id, visit.seed));
+        let stamp = visit.stamp();
+        let failure;
+        if prepared.stream {
+            let encoder = prepared.echo.clone().encoder(stamp, visit.app.sealer.clone());
+            let mut pump = Pump::new(plan, encoder, ledger);
+            match pump.first().await {
+                First::Stream => {
+                    let result = Answered::Stream(Box::new(pump));
+                    return Ok(Outcome { echo: prepared.echo, result, losses: prepared.losses });
+                }
+                First::Failure(why) => {
+                    (plan, ledger) = pump.into_parts();
+                    failure = why;
+                }
+            }
+        } else {
+            match turn::answer(&mut plan, &mut ledger).await {
+                Ok(answer) => {
+                    ledger.done(answer.calls(), &answer.finish);
+                    let result = Answered::Whole(Box::new(answer), stamp);
+                    return Ok(Outcome { echo: prepared.echo, result, losses: prepared.losses });
+                }
+                Err(why) => failure = why,
+            }
+        }
+        if taught || !plan.learned(&failure) {
+            ledger.failed(&failure);
+            return Err(failure);
+        }
+        taught = true;
+        visit.app.metrics.rescued("refusal");
+        tracing::warn!(request = %visit.request_id, "trying once without what Gemini refused: {failure}");
+    }
+}
+
+/// How long a Messages request is, by Gemini's own count.
+pub(crate) async fn count_tokens(visit: Visit, request: Request<Incoming>) -> Reply {
+    let dialect = Dialect::Anthropic;
+    let mut ledger = visit.ledger(dialect);
+    match counted(&visit, request).await {
+        Ok(tokens) => {
+            ledger.answered();
+            reply::json(StatusCode::OK, anthropic::encode_count(tokens))
+        }
+        Err(failure) => {
+            ledger.failed(&failure);
+            reply::failure(dialect, &failure, &visit.request_id)
+        }
+    }
+}
+
+async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Failure> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Counted {
+        #[serde(default)]
+        total_tokens: u64,
+    }
+    let body = visit.body(request).await?;
+    let ask = Ask { door: Dialect::Anthropic, path: None, body, counts: true, owner: visit.client.owner };
+    let (target, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
+    let credential = Plan::credential_of(&visit.current, &visit.client);
+    let response = visit.current.link.ask(&target.model, Verb::CountTokens, &credential, body).await?;
+    let (head, body) = response.into_parts();
+    let body = whole(body).await?;
+    if !head.status.is_success() {
+        return Err(decode_error(head.status.as_u16(), &body));
+    }
+    serde_json::from_slice::<Counted>(&body).map(|counted| counted.total_tokens).map_err(|error| {
+        let message = format!("the upstream's count cannot be read: {error}");
+        Failure::new(FailureKind::UpstreamProtocol, message)
+    })
+}
+
+/// The client's body: the pump, read as the client reads.
+pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit) -> Body {
+    let room = visit.room.clone();
+    let frames = stream::unfold((pump, room), |(mut pump, room)| async move {
+        let bytes = pump.next().await?;
+        Some((Ok(Frame::data(bytes)), (pump, room)))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// Whether the client wants to hear of losses.
+pub(crate) fn wants_report(request: &Request<Incoming>) -> bool {
+    request.headers().contains_key("x-toolgate-report")
+}
+
+/// The most bytes of losses that a header may have.
+const REPORT_LIMIT: usize = 6000;
+
+/// Tells of the request's losses in a header.
+pub(crate) fn add_report(reply: &mut Reply, losses: &Losses) {
+    let mut shown = losses.as_slice();
+    let text = loop {
+        let Ok(text) = serde_json::to_string(shown) else { return };
+        if text.len() <= REPORT_LIMIT {
+            break text;
+        }
+        shown = &shown[..shown.len() / 2];
+    };
+    // Header values are ASCII: other characters become JSON escapes.
+    let ascii: String = text
+        .chars()
+        .flat_map(|character| {
+            let mut units = [0; 2];
+            let escaped: Vec<char> = if character.is_ascii() {
+                vec![character]
+            } else {
+                let units = character.encode_utf16(&mut units);
+                units.iter().flat_map(|unit| format!("\\u{unit:04x}").chars().collect::<Vec<_>>()).collect()
+            };
+            escaped
+        })
+        .collect();
+    let headers = reply.headers_mut();
+    headers.insert(HeaderName::from_static("x-toolgate-losses"), HeaderValue::from(losses.len()));
+    if let Ok(value) = HeaderValue::try_from(ascii) {
+        headers.insert(HeaderName::from_static("x-toolgate-report"), value);
+    }
+}

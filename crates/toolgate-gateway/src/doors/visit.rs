@@ -1,0 +1,70 @@
+//! One request, admitted.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::Request;
+use http::header::CONTENT_LENGTH;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use toolgate_core::canon::{Failure, FailureKind, IdGen, Stamp};
+use toolgate_core::translate::Dialect;
+
+use crate::app::{Admitted, App, Current};
+use crate::auth::Client;
+use crate::reply::{self, Reply};
+use crate::turn::Ledger;
+
+/// What every door gets.
+#[derive(Clone, Debug)]
+pub(crate) struct Visit {
+    pub(crate) app: Arc<App>,
+    pub(crate) current: Arc<Current>,
+    pub(crate) client: Client,
+    pub(crate) request_id: String,
+    pub(crate) seed: u128,
+    /// Held as long as the answer takes.
+    pub(crate) room: Arc<Admitted>,
+}
+
+impl Visit {
+    /// Opens the request's account.
+    pub(crate) fn ledger(&self, dialect: Dialect) -> Ledger {
+        Ledger::new(Arc::clone(&self.app), dialect, self.client.owner, &self.request_id)
+    }
+
+    /// What the answer gets from the outside world.
+    pub(crate) fn stamp(&self) -> Stamp {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Not the seed of the calls' ids: the two must not meet.
+        Stamp { ids: IdGen::new(!self.seed), created: now.as_secs() }
+    }
+
+    /// A failure in the client's dialect, written down.
+    pub(crate) fn fail(&self, dialect: Dialect, failure: &Failure) -> Reply {
+        self.ledger(dialect).failed(failure);
+        reply::failure(dialect, failure, &self.request_id)
+    }
+
+    /// Reads the body, up to the limit.
+    pub(crate) async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
+        let limit = self.current.config.limits.body;
+        let too_large = || {
+            let message = format!("the body is larger than {} MiB (limits.body_mib)", limit >> 20);
+            Failure::new(FailureKind::TooLarge, message)
+        };
+        let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        if announced.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > limit) {
+            return Err(too_large());
+        }
+        match Limited::new(request.into_body(), limit).collect().await {
+            Ok(body) => Ok(body.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+            Err(error) => Err(Failure::new(
+                FailureKind::InvalidRequest,
+                format!("the body cannot be read: {error}"),
+            )),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The gateway: four front doors, Gemini behind them.
+//!
+//! ```text
+//!   server ─► route ─► doors ─► turn ─► upstream ─► Gemini
+//!               │                │
+//!             auth             store
+//! ```
+//!
+//! Open [`route`](crate) first, then `doors/turns.rs`, then `turn/pump.rs`. Only `config` reads what the
+//! user wrote, only `upstream` dials out, only `turn/pump.rs` moves translated stream bytes.
+
+mod app;
+mod auth;
+pub mod config;
+mod doors;
+mod log;
+mod metrics;
+mod reply;
+mod route;
+mod server;
+mod service;
+mod store;
+mod turn;
+mod upstream;
+
+pub use app::App;
+pub use log::start_log;
+pub use server::Server;
+pub use service::{Running, ServiceError, start};

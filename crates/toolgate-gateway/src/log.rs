@@ -1,0 +1,15 @@
+//! The log: for people, or for machines.
+
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Config, LogFormat};
+
+/// Sends the log to standard error. The second call in a process changes nothing.
+pub fn start_log(config: &Config) {
+    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let _ = match config.log_format {
+        LogFormat::Json => log.json().flatten_event(true).try_init(),
+        LogFormat::Text => log.compact().with_target(false).try_init(),
+    };
+}

@@ -1,0 +1,245 @@
+//! What is counted. Names and labels are types, handed down from the app; nothing is global.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use toolgate_core::canon::{FailureKind, LossCode, Usage};
+use toolgate_core::gemini::upstream::SignatureCount;
+use toolgate_core::translate::Dialect;
+
+/// All counters.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// Requests that are being answered.
+    pub active: Gauge,
+    requests: Family<RequestLabels, Counter>,
+    calls: Counter,
+    calls_ok: Counter,
+    calls_failed: Counter,
+    call_seconds: Histogram,
+    rescues: Family<KindLabels, Counter>,
+    retries: Family<KindLabels, Counter>,
+    failures: Family<KindLabels, Counter>,
+    losses: Family<KindLabels, Counter>,
+    signatures: Family<KindLabels, Counter>,
+    tokens: Family<KindLabels, Counter>,
+    own: Histogram,
+    upstream: Histogram,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum Outcome {
+    /// The client went away.
+    #[expect(non_camel_case_types, reason = "label values are snake case")]
+    client_gone,
+    /// The client was told of an error.
+    #[expect(non_camel_case_types, reason = "label values are snake case")]
+    error,
+    /// All went well.
+    #[expect(non_camel_case_types, reason = "label values are snake case")]
+    ok,
+    /// The client's mistake.
+    #[expect(non_camel_case_types, reason = "label values are snake case")]
+    rejected,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    door: &'static str,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    kind: &'static str,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("toolgate");
+        // From 10 µs to about 10 s for our own time, to about 40 min for the upstream's.
+        let fine = || Histogram::new(exponential_buckets(1e-5, 2.0, 20));
+        let coarse = || Histogram::new(exponential_buckets(1e-2, 2.0, 18));
+        let mut metrics = Self {
+            registry: Registry::default(),
+            active: Gauge::default(),
+            requests: Family::default(),
+            calls: Counter::default(),
+            calls_ok: Counter::default(),
+            calls_failed: Counter::default(),
+            call_seconds: coarse(),
+            rescues: Family::default(),
+            retries: Family::default(),
+            failures: Family::default(),
+            losses: Family::default(),
+            signatures: Family::default(),
+            tokens: Family::default(),
+            own: fine(),
+            upstream: coarse(),
+        };
+        registry.register("active_requests", "Requests being answered", metrics.active.clone());
+        registry.register("requests", "Requests answered", metrics.requests.clone());
+        registry.register("tool_calls", "Tool calls that the model made", metrics.calls.clone());
+        registry.register("tool_calls_ok", "Tool calls delivered whole", metrics.calls_ok.clone());
+        registry.register(
+            "tool_calls_failed",
+            "Tool calls that could not be delivered, or did not fit their schema",
+            metrics.calls_failed.clone(),
+        );
+        registry.register_with_unit(
+            "tool_call_latency",
+            "From the request to the call",
+            Unit::Seconds,
+            metrics.call_seconds.clone(),
+        );
+        registry.register("rescues", "Turns asked for again", metrics.rescues.clone());
+        registry.register("upstream_retries", "Requests sent again", metrics.retries.clone());
+        registry.register("failures", "Failures shown to clients", metrics.failures.clone());
+        registry.register("losses", "Things that could not be carried over", metrics.losses.clone());
+        registry.register("signatures", "Thought signatures sent back", metrics.signatures.clone());
+        registry.register("tokens", "Tokens, as Gemini counts them", metrics.tokens.clone());
+        registry.register_with_unit(
+            "own_time",
+            "Time spent in the gateway itself, per request",
+            Unit::Seconds,
+            metrics.own.clone(),
+        );
+        registry.register_with_unit(
+            "upstream_time",
+            "Time from sending a request to the end of its answer",
+            Unit::Seconds,
+            metrics.upstream.clone(),
+        );
+        metrics.registry = registry;
+        metrics
+    }
+}
+
+impl Metrics {
+    /// The text that Prometheus reads.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        // Writing into a string cannot fail.
+        let _ = text::encode(&mut out, &self.registry);
+        out
+    }
+
+    /// A request has been answered.
+    pub fn request(&self, door: Dialect, outcome: Outcome) {
+        self.requests.get_or_create(&RequestLabels { door: door.name(), outcome }).inc();
+    }
+
+    /// Calls of one answer: all, and those that fit.
+    pub fn calls(&self, all: u64, failed: u64, latency: Duration) {
+        if all > 0 {
+            self.calls.inc_by(all);
+            self.calls_ok.inc_by(all.saturating_sub(failed));
+            self.call_seconds.observe(latency.as_secs_f64());
+        }
+        self.calls_failed.inc_by(failed);
+    }
+
+    /// A turn is asked for again, because of this.
+    pub fn rescued(&self, kind: &'static str) {
+        self.rescues.get_or_create(&KindLabels { kind }).inc();
+    }
+
+    /// A request is sent again, because of this.
+    pub fn retried(&self, kind: FailureKind) {
+        self.retries.get_or_create(&KindLabels { kind: failure_name(kind) }).inc();
+    }
+
+    /// A client is told of a failure.
+    pub fn failed(&self, kind: FailureKind) {
+        self.failures.get_or_create(&KindLabels { kind: failure_name(kind) }).inc();
+    }
+
+    /// Something was lost.
+    pub fn lost(&self, code: LossCode) {
+        self.losses.get_or_create(&KindLabels { kind: loss_name(code) }).inc();
+    }
+
+    /// Signatures of one request.
+    pub fn signatures(&self, count: &SignatureCount) {
+        for (kind, count) in [
+            ("real", count.real),
+            ("placeholder", count.placeholder),
+            ("foreign", count.foreign),
+        ] {
+            if count > 0 {
+                self.signatures.get_or_create(&KindLabels { kind }).inc_by(count as u64);
+            }
+        }
+    }
+
+    /// Tokens of one answer.
+    pub fn used(&self, usage: &Usage) {
+        for (kind, count) in [
+            ("input", usage.uncached_input()),
+            ("cached", usage.cached.unwrap_or(0)),
+            ("output", usage.output()),
+        ] {
+            if count > 0 {
+                self.tokens.get_or_create(&KindLabels { kind }).inc_by(count);
+            }
+        }
+    }
+
+    /// Where the time of one request went.
+    pub fn timed(&self, own: Duration, upstream: Duration) {
+        self.own.observe(own.as_secs_f64());
+        self.upstream.observe(upstream.as_secs_f64());
+    }
+}
+
+/// A failure's name in metrics and logs.
+pub(crate) fn failure_name(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Authentication => "authentication",
+        FailureKind::Billing => "billing",
+        FailureKind::ContextTooLong => "context_too_long",
+        FailureKind::Cut => "cut",
+        FailureKind::EmptyTurn => "empty_turn",
+        FailureKind::Internal => "internal",
+        FailureKind::InvalidRequest => "invalid_request",
+        FailureKind::MalformedCall => "malformed_call",
+        FailureKind::NotFound => "not_found",
+        FailureKind::Overloaded => "overloaded",
+        FailureKind::Permission => "permission",
+        FailureKind::QuotaExhausted => "quota_exhausted",
+        FailureKind::RateLimited => "rate_limited",
+        FailureKind::Timeout => "timeout",
+        FailureKind::TooLarge => "too_large",
+        FailureKind::Unsupported => "unsupported",
+        FailureKind::UpstreamProtocol => "upstream_protocol",
+    }
+}
+
+fn loss_name(code: LossCode) -> &'static str {
+    match code {
+        LossCode::ArgumentRepaired => "argument_repaired",
+        LossCode::ArgumentViolation => "argument_violation",
+        LossCode::CallAsText => "call_as_text",
+        LossCode::CallDropped => "call_dropped",
+        LossCode::Changed => "changed",
+        LossCode::ForeignSignature => "foreign_signature",
+        LossCode::Ignored => "ignored",
+        LossCode::MissingResult => "missing_result",
+        LossCode::NameAliased => "name_aliased",
+        LossCode::NameRepaired => "name_repaired",
+        LossCode::OrphanResult => "orphan_result",
+        LossCode::PartDropped => "part_dropped",
+        LossCode::PlaceholderSignature => "placeholder_signature",
+        LossCode::SchemaKeyword => "schema_keyword",
+        LossCode::ToolDropped => "tool_dropped",
+        LossCode::UnknownField => "unknown_field",
+        LossCode::UnknownTool => "unknown_tool",
+    }
+}

@@ -1,0 +1,194 @@
+//! Which door a request goes through.
+
+use std::sync::Arc;
+
+use http::header::{HeaderName, HeaderValue, ORIGIN};
+use http::{Method, Request, StatusCode};
+use hyper::body::Incoming;
+use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::translate::Dialect;
+
+use crate::app::App;
+use crate::doors::{self, Visit};
+use crate::reply::{self, Reply};
+use crate::{auth, doors::ops};
+
+/// Answers one request. Whatever happens, the answer names the request's id.
+pub(crate) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
+    let (request_id, seed) = app.next_request();
+    let origin = request.headers().get(ORIGIN).cloned();
+    let door = door(request.method(), request.uri().path(), request.headers());
+    let mut reply = match admitted(&app, &request, door) {
+        Ok(None) => route(app.clone(), request, door, &request_id, seed).await,
+        Ok(Some(reply)) => reply,
+        Err(failure) => reply::failure(door.dialect(), &failure, &request_id),
+    };
+    let headers = reply.headers_mut();
+    if let Ok(id) = HeaderValue::try_from(&request_id) {
+        for name in ["x-toolgate-request-id", "request-id", "x-request-id"] {
+            headers.insert(HeaderName::from_static(name), id.clone());
+        }
+    }
+    if let Some(origin) = origin
+        && origin.to_str().is_ok_and(|text| auth::allows_origin(&app.config(), text))
+    {
+        headers.insert(http::header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(
+            http::header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("x-toolgate-request-id, request-id, x-request-id, retry-after"),
+        );
+    }
+    reply
+}
+
+/// Where a request wants to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Door {
+    CountTokens,
+    Dashboard,
+    Health,
+    Messages,
+    Metrics,
+    Models,
+    ChatCompletions,
+    Gemini,
+    Native,
+    Ready,
+    Responses,
+    Telemetry,
+    Unknown(Dialect),
+}
+
+impl Door {
+    /// The dialect of its errors.
+    fn dialect(self) -> Dialect {
+        match self {
+            Self::CountTokens | Self::Messages | Self::Telemetry => Dialect::Anthropic,
+            Self::Gemini | Self::Native => Dialect::Gemini,
+            Self::Responses => Dialect::Responses,
+            Self::ChatCompletions
+            | Self::Dashboard
+            | Self::Health
+            | Self::Metrics
+            | Self::Models
+            | Self::Ready => Dialect::Chat,
+            Self::Unknown(dialect) => dialect,
+        }
+    }
+}
+
+fn door(method: &Method, path: &str, headers: &http::HeaderMap) -> Door {
+    let path = path.trim_end_matches('/');
+    match path {
+        "/v1/messages" => Door::Messages,
+        "/v1/messages/count_tokens" => Door::CountTokens,
+        "/v1/chat/completions" | "/chat/completions" => Door::ChatCompletions,
+        "/v1/gemini" => Door::Native,
+        "/healthz" => Door::Health,
+        "/readyz" => Door::Ready,
+        "/metrics" => Door::Metrics,
+        "" => Door::Dashboard,
+        "/api/hello" => Door::Health,
+        "/v1/metrics" | "/v1/logs" | "/v1/traces" | "/api/event_logging/batch"
+        | "/api/event_logging/v2/batch" => Door::Telemetry,
+        _ if path == "/v1/responses"
+            || path.starts_with("/v1/responses/")
+            || path == "/v1/conversations"
+            || path.starts_with("/v1/conversations/") =>
+        {
+            Door::Responses
+        }
+        _ if is_gemini(method, path, headers) => Door::Gemini,
+        _ if path == "/v1/models" || path.starts_with("/v1/models/") => Door::Models,
+        _ => Door::Unknown(spoken(headers)),
+    }
+}
+
+/// Gemini's own paths; `/v1/models` belongs to whoever's headers say so.
+fn is_gemini(method: &Method, path: &str, headers: &http::HeaderMap) -> bool {
+    let Some((version, rest)) = path.strip_prefix('/').and_then(|path| path.split_once('/')) else {
+        return false;
+    };
+    match version {
+        "v1beta" | "v1beta1" | "v1alpha" => true,
+        "v1" if rest.starts_with("projects/") || rest.starts_with("publishers/") => true,
+        "v1" if rest.starts_with("models") => {
+            (method == Method::POST && rest.contains(':')) || spoken(headers) == Dialect::Gemini
+        }
+        "models" => rest.contains(':'),
+        _ => false,
+    }
+}
+
+/// The dialect that a request's headers speak.
+fn spoken(headers: &http::HeaderMap) -> Dialect {
+    if headers.contains_key("anthropic-version") {
+        Dialect::Anthropic
+    } else if headers.contains_key("x-goog-api-key") || headers.contains_key("x-goog-api-client") {
+        Dialect::Gemini
+    } else {
+        Dialect::Chat
+    }
+}
+
+/// Checks that come before everything else. `Some`: an answer that needs nothing more.
+fn admitted(app: &App, request: &Request<Incoming>, door: Door) -> Result<Option<Reply>, Failure> {
+    let config = app.config();
+    auth::check_origin(&config, request.headers(), request.uri())?;
+    if request.method() == Method::OPTIONS {
+        return Ok(Some(ops::preflight(&config, request.headers())));
+    }
+    match door {
+        Door::Health => Ok(Some(ops::health())),
+        Door::Ready => Ok(Some(ops::ready(app))),
+        Door::Metrics => Ok(Some(ops::metrics(app))),
+        Door::Dashboard => Ok(Some(ops::index(app, request.method()))),
+        Door::Telemetry => Ok(Some(reply::json(StatusCode::OK, "{}"))),
+        _ => Ok(None),
+    }
+}
+
+async fn route(
+    app: Arc<App>,
+    request: Request<Incoming>,
+    door: Door,
+    request_id: &str,
+    seed: u128,
+) -> Reply {
+    let dialect = door.dialect();
+    let fail = |failure: &Failure| reply::failure(dialect, failure, request_id);
+    let Some(room) = app.admit() else {
+        return fail(&Failure::new(FailureKind::Overloaded, "the gateway has as many requests as it may have"));
+    };
+    let current = app.current();
+    let presented = auth::presented(request.headers(), request.uri());
+    let client = match auth::admit(&current.config, presented) {
+        Ok(client) => client,
+        Err(failure) => return fail(&failure),
+    };
+    let visit =
+        Visit { app, current, client, request_id: request_id.to_owned(), seed, room: Arc::new(room) };
+    let wants_post = || {
+        let message = format!("{} {} does not exist; POST does", request.method(), request.uri().path());
+        Failure::new(FailureKind::NotFound, message)
+    };
+    let is_post = request.method() == Method::POST;
+    match door {
+        Door::Messages | Door::ChatCompletions | Door::Native | Door::CountTokens if !is_post => {
+            fail(&wants_post())
+        }
+        Door::Messages | Door::ChatCompletions => doors::turn(visit, dialect, request).await,
+        Door::Native => doors::native(visit, request).await,
+        Door::CountTokens => doors::count_tokens(visit, request).await,
+        Door::Responses => doors::responses(visit, request).await,
+        Door::Gemini => doors::gemini(visit, request).await,
+        Door::Models => doors::models(visit, &request).await,
+        Door::Dashboard | Door::Health | Door::Metrics | Door::Ready | Door::Telemetry => {
+            reply::json(StatusCode::OK, "{}")
+        }
+        Door::Unknown(_) => {
+            let message = format!("there is no {} {}", request.method(), request.uri().path());
+            fail(&Failure::new(FailureKind::NotFound, message))
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! One turn: decode, encode, ask, and answer, again where that can save it.
+//!
+//! ```text
+//!   body ─► prepare ─► Plan ─┬─► Pump    (streamed)
+//!                            └─► unary   (in one piece)
+//! ```
+
+mod keep;
+mod ledger;
+mod lessons;
+mod plan;
+mod prepare;
+mod pump;
+mod unary;
+
+pub(crate) use ledger::Ledger;
+pub(crate) use lessons::Lessons;
+pub(crate) use plan::{Next, Plan};
+pub(crate) use prepare::{Ask, Prepared, count_tokens, prepare};
+pub(crate) use pump::{First, Pump};
+pub(crate) use unary::answer;

@@ -1,0 +1,245 @@
+//! How often to ask, whom, and with which key.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue};
+use http::{Method, Response};
+use hyper::body::Incoming;
+use toolgate_core::canon::{Failure, FailureKind, IdGen};
+use toolgate_core::gemini::{Exchange, Target};
+
+use crate::app::{App, Current};
+use crate::auth::{Client, Pass};
+use crate::config::Secret;
+use crate::doors::Visit;
+use crate::metrics::failure_name;
+use crate::upstream::{Credential, Quota, Verb};
+
+/// One turn's tries.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    app: Arc<App>,
+    current: Arc<Current>,
+    pass: Pass,
+    /// Which key of the pool is in use.
+    key: Option<usize>,
+    target: Target,
+    route: Route,
+    exchange: Arc<Exchange>,
+    body: Bytes,
+    seed: u128,
+    retries: u32,
+    rescues: u32,
+    failovers: usize,
+    request_id: String,
+}
+
+/// Where a request goes.
+#[derive(Clone, Debug)]
+enum Route {
+    /// To a model, as we say it.
+    Model(Verb),
+    /// As the client said it: path and query.
+    Path(String, Vec<(HeaderName, HeaderValue)>),
+}
+
+/// What to do about a failure.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Ask again after a while.
+    Again {
+        /// How long a while.
+        wait: Duration,
+    },
+    /// Tell the client.
+    Give(Failure),
+}
+
+/// The wait before the second try; it doubles.
+const FIRST_WAIT: Duration = Duration::from_millis(300);
+
+impl Plan {
+    pub(crate) fn new(
+        app: Arc<App>,
+        current: Arc<Current>,
+        client: &Client,
+        prepared: &super::Prepared,
+        (request_id, seed): (&str, u128),
+    ) -> Self {
+        let verb = if prepared.stream { Verb::Stream } else { Verb::Generate };
+        let mut plan = Self {
+            app,
+            current,
+            pass: client.pass.clone(),
+            key: None,
+            target: prepared.target.clone(),
+            route: Route::Model(verb),
+            exchange: Arc::clone(&prepared.exchange),
+            body: prepared.body.clone(),
+            seed,
+            retries: 0,
+            rescues: 0,
+            failovers: 0,
+            request_id: request_id.to_owned(),
+        };
+        plan.pick_key();
+        plan
+    }
+
+    /// A plan for a request that goes on as the client wrote it.
+    pub(crate) fn passing(visit: &Visit, model: &str, path: String, headers: Vec<(HeaderName, HeaderValue)>, body: Bytes) -> Self {
+        let target = Target { model: model.to_owned(), backend: visit.current.link.backend() };
+        let exchange = Exchange { target: target.clone(), tools: Vec::new(), one_call: false, answer_function: None };
+        let mut plan = Self {
+            app: Arc::clone(&visit.app),
+            current: Arc::clone(&visit.current),
+            pass: visit.client.pass.clone(),
+            key: None,
+            target,
+            route: Route::Path(path, headers),
+            exchange: Arc::new(exchange),
+            body,
+            seed: visit.seed,
+            retries: 0,
+            rescues: 0,
+            failovers: 0,
+            request_id: visit.request_id.clone(),
+        };
+        plan.pick_key();
+        plan
+    }
+
+    pub(crate) fn exchange(&self) -> &Arc<Exchange> {
+        &self.exchange
+    }
+
+    pub(crate) fn ping(&self) -> Duration {
+        self.current.config.ping
+    }
+
+    pub(crate) fn idle(&self) -> Duration {
+        self.current.config.upstream.idle
+    }
+
+    pub(crate) fn total(&self) -> Duration {
+        self.current.config.upstream.total
+    }
+
+    /// Ids for the answer of the next try.
+    pub(crate) fn ids(&self) -> IdGen {
+        IdGen::new(self.seed.wrapping_add(u128::from(self.retries + self.rescues) << 32))
+    }
+
+    fn pick_key(&mut self) {
+        self.key = match self.pass {
+            Pass::Pool => self.current.keys.pick(Instant::now()).map(|(index, _)| index),
+            Pass::ApiKey(_) | Pass::Bearer(_) => None,
+        };
+    }
+
+    /// What a single request of this client shows the upstream.
+    pub(crate) fn credential_of(current: &Current, client: &Client) -> Credential {
+        let picked = current.keys.pick(Instant::now()).map(|(_, key)| key);
+        credential(&client.pass, picked)
+    }
+
+    /// Sends the request.
+    pub(crate) fn ask(
+        &self,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>> {
+        let current = Arc::clone(&self.current);
+        let (model, route) = (self.target.model.clone(), self.route.clone());
+        let key = self.key.and_then(|index| self.current.keys.key(index));
+        let (credential, body) = (credential(&self.pass, key), self.body.clone());
+        Box::pin(async move {
+            let link = &current.link;
+            match route {
+                Route::Model(verb) => link.ask(&model, verb, &credential, body).await,
+                Route::Path(path, headers) => {
+                    let method = if body.is_empty() { Method::GET } else { Method::POST };
+                    link.forward(method, &path, &credential, &headers, body).await
+                }
+            }
+        })
+    }
+
+    /// Decides what to do about a failure that the client has not seen.
+    pub(crate) fn after(&mut self, failure: &Failure) -> Next {
+        let upstream = &self.current.config.upstream;
+        if let Some(index) = self.key
+            && let Some(quota) = quota(failure)
+        {
+            let another = self.current.keys.exhausted(index, quota, Instant::now());
+            if another && self.failovers < self.current.keys.len() {
+                self.failovers += 1;
+                self.app.metrics.retried(failure.kind);
+                tracing::warn!(request = %self.request_id, key = index, "a key of the pool has to rest; trying another");
+                self.pick_key();
+                return Next::Again { wait: Duration::ZERO };
+            }
+        }
+        match failure.kind {
+            FailureKind::Cut
+            | FailureKind::EmptyTurn
+            | FailureKind::MalformedCall
+            | FailureKind::UpstreamProtocol
+                if self.rescues < upstream.rescue_retries =>
+            {
+                self.rescues += 1;
+                let kind = failure_name(failure.kind);
+                self.app.metrics.rescued(kind);
+                tracing::warn!(request = %self.request_id, kind, "the turn was no good; asking again");
+                Next::Again { wait: Duration::ZERO }
+            }
+            FailureKind::RateLimited
+            | FailureKind::Overloaded
+            | FailureKind::Internal
+            | FailureKind::Timeout
+                if self.retries < upstream.retries =>
+            {
+                let wait = match failure.retry_after_ms {
+                    Some(asked) => Duration::from_millis(asked),
+                    // A limit without a time is left to the client, who knows how long it can wait.
+                    None if failure.kind == FailureKind::RateLimited => return Next::Give(failure.clone()),
+                    None => FIRST_WAIT * 2_u32.saturating_pow(self.retries),
+                };
+                if wait > upstream.retry_wait {
+                    return Next::Give(failure.clone());
+                }
+                self.retries += 1;
+                self.app.metrics.retried(failure.kind);
+                tracing::warn!(request = %self.request_id, kind = failure_name(failure.kind), wait_ms = wait.as_millis() as u64, "the upstream failed; trying again");
+                Next::Again { wait }
+            }
+            _ => Next::Give(failure.clone()),
+        }
+    }
+
+    /// Learns from a refusal. `true`: the request may succeed when it is prepared anew.
+    pub(crate) fn learned(&self, failure: &Failure) -> bool {
+        self.app.lessons.learn(&self.target, &self.exchange, failure, Instant::now())
+    }
+}
+
+fn credential(pass: &Pass, pooled: Option<&Secret>) -> Credential {
+    match (pass, pooled) {
+        (Pass::ApiKey(key), _) | (Pass::Pool, Some(key)) => Credential::ApiKey(key.clone()),
+        (Pass::Bearer(token), _) => Credential::Bearer(token.clone()),
+        (Pass::Pool, None) => Credential::Gateway,
+    }
+}
+
+/// Which quota a failure speaks of.
+fn quota(failure: &Failure) -> Option<Quota> {
+    match failure.kind {
+        FailureKind::RateLimited => {
+            Some(Quota::Short(failure.retry_after_ms.map(Duration::from_millis)))
+        }
+        FailureKind::QuotaExhausted | FailureKind::Billing => Some(Quota::Long),
+        FailureKind::Authentication => Some(Quota::Long),
+        _ => None,
+    }
+}

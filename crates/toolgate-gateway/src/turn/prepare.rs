@@ -1,0 +1,147 @@
+//! From a client's body to what Gemini is sent.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use toolgate_core::canon::{DecodeOptions, Decoded, Failure, FailureKind, Losses, Request, ThinkingMode};
+use toolgate_core::gemini::upstream::{
+    EncodeOptions, Encoded, Learned, SignatureCount, encode_count_tokens, encode_request,
+};
+use toolgate_core::anthropic;
+use toolgate_core::gemini::{self, Exchange, Target};
+use toolgate_core::translate::{Dialect, Echo, decode_request};
+
+use super::keep;
+use crate::app::{App, Current};
+use crate::auth::Owner;
+use crate::config::Meaning;
+
+/// A client's question, before anybody has looked into it.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    /// The dialect.
+    pub(crate) door: Dialect,
+    /// The model and whether to stream, where the path says it (Gemini).
+    pub(crate) path: Option<(String, bool)>,
+    /// The body.
+    pub(crate) body: Bytes,
+    /// Whether only its length is asked for.
+    pub(crate) counts: bool,
+    /// Whose state it may use.
+    pub(crate) owner: Owner,
+}
+
+/// What came of looking into it.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) echo: Echo,
+    pub(crate) exchange: Arc<Exchange>,
+    pub(crate) target: Target,
+    pub(crate) body: Bytes,
+    pub(crate) stream: bool,
+    pub(crate) tools: usize,
+    pub(crate) losses: Losses,
+    pub(crate) signatures: SignatureCount,
+}
+
+/// Decodes, completes from the store, and encodes.
+pub(crate) async fn prepare(app: &App, current: &Current, ask: &Ask) -> Result<Prepared, Failure> {
+    let Understood { request, echo, mut losses, target } = understand(app, current, ask).await?;
+    let learned = app.lessons.of(&target, Instant::now());
+    let options = options(app, current, &learned);
+    let stream = request.stream;
+    let Encoded { body, exchange, losses: more, signatures } =
+        encode_request(&request, &target, &options)?;
+    losses.extend(more);
+    Ok(Prepared {
+        echo,
+        tools: exchange.tools.len(),
+        exchange: Arc::new(exchange),
+        target,
+        body: Bytes::from(body),
+        stream,
+        losses,
+        signatures,
+    })
+}
+
+/// The same for a question of how long it is.
+pub(crate) async fn count_tokens(
+    app: &App,
+    current: &Current,
+    ask: &Ask,
+) -> Result<(Target, Bytes), Failure> {
+    let Understood { request, target, .. } = understand(app, current, ask).await?;
+    let learned = app.lessons.of(&target, Instant::now());
+    let encoded = encode_count_tokens(&request, &target, &options(app, current, &learned))?;
+    Ok((target, Bytes::from(encoded.body)))
+}
+
+struct Understood<'a> {
+    request: Request<'a>,
+    echo: Echo,
+    losses: Losses,
+    target: Target,
+}
+
+async fn understand<'a>(
+    app: &App,
+    current: &Current,
+    ask: &'a Ask,
+) -> Result<Understood<'a>, Failure> {
+    let body = std::str::from_utf8(&ask.body).map_err(|error| {
+        let at = error.valid_up_to();
+        let message = format!("the body is not UTF-8 (at byte {at})");
+        Failure::new(FailureKind::InvalidRequest, message)
+    })?;
+    let options = DecodeOptions { sealer: &app.sealer };
+    let Decoded { mut request, echo, mut losses } = match &ask.path {
+        Some((model, stream)) => {
+            let decoded = gemini::decode_request(body, model, *stream, &options)?;
+            Decoded {
+                request: decoded.request,
+                echo: Echo::Gemini(decoded.echo),
+                losses: decoded.losses,
+            }
+        }
+        None if ask.counts => {
+            let decoded = anthropic::decode_count_tokens(body, &options)?;
+            Decoded {
+                request: decoded.request,
+                echo: Echo::Anthropic(decoded.echo),
+                losses: decoded.losses,
+            }
+        }
+        None => decode_request(ask.door, body, &options)?,
+    };
+    let meaning = current.config.models.meaning(&request.model);
+    apply(&meaning, &mut request);
+    losses.extend(request.place_signatures());
+    keep::restore(app, ask.owner, &mut request).await;
+    let target = Target { model: meaning.model, backend: current.link.backend() };
+    Ok(Understood { request, echo, losses, target })
+}
+
+/// What the configuration says about the model where the client says nothing.
+fn apply(meaning: &Meaning, request: &mut Request<'_>) {
+    let thinking = &mut request.thinking;
+    if thinking.mode == ThinkingMode::Unset && thinking.effort.is_none() && thinking.budget.is_none() {
+        thinking.effort = meaning.effort;
+        thinking.budget = meaning.budget;
+    }
+    if let Some(most) = meaning.max_output_tokens {
+        let asked = request.settings.max_output_tokens.unwrap_or(most);
+        request.settings.max_output_tokens = Some(asked.min(most));
+    }
+}
+
+fn options<'a>(app: &'a App, current: &'a Current, learned: &'a Learned) -> EncodeOptions<'a> {
+    EncodeOptions {
+        cache: &app.schemas,
+        strict: current.config.strict_tool_validation,
+        tools_enabled: current.config.enable_tool_calling,
+        schema: current.config.schemas,
+        learned,
+    }
+}

@@ -1,0 +1,263 @@
+//! The only file that moves stream bytes.
+//!
+//! ```text
+//!            ┌────────── nothing shown yet, may be tried again ──────────┐
+//!            ▼                                                           │
+//!   Waiting ─► Asking ─► Reading ─► … bytes to the client … ─► Done ◄────┴─ failure
+//! ```
+//!
+//! A pump owns one turn: it asks, reads, translates, and asks again while the client has seen nothing
+//! that could not be taken back. There is no task, channel or lock per event. Dropping it (the client
+//! went away) drops the upstream's connection.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::StatusCode;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio::time::Sleep;
+use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::gemini::upstream::decode_error;
+use toolgate_core::translate::{AnyEncoder, Translator};
+
+use super::ledger::Ledger;
+use super::plan::{Next, Plan};
+use crate::upstream::whole;
+
+/// One turn, streamed.
+pub(crate) struct Pump {
+    plan: Plan,
+    state: State,
+    translator: Translator<AnyEncoder>,
+    ledger: Ledger,
+    out: Vec<u8>,
+    /// Wakes us when the upstream is silent.
+    alarm: Pin<Box<Sleep>>,
+    heard: Instant,
+    began: Instant,
+    /// The client has our headers: failures can only be told within the stream.
+    committed: bool,
+}
+
+type Asking = Pin<Box<dyn Future<Output = Result<http::Response<Incoming>, Failure>> + Send>>;
+
+enum State {
+    /// Before the next try.
+    Waiting(Pin<Box<Sleep>>),
+    /// The request is on its way.
+    Asking(Asking),
+    /// The upstream refused; its reasons are being read.
+    Refused(StatusCode, Pin<Box<dyn Future<Output = Result<Bytes, Failure>> + Send>>),
+    /// The answer is coming.
+    Reading(Incoming),
+    Done,
+}
+
+/// What the first look at an answer showed.
+pub(crate) enum First {
+    /// There is something to show, or the client should get a sign of life.
+    Stream,
+    /// There will be no answer.
+    Failure(Failure),
+}
+
+impl Pump {
+    pub(crate) fn new(plan: Plan, encoder: AnyEncoder, ledger: Ledger) -> Self {
+        let translator = Translator::new(Arc::clone(plan.exchange()), plan.ids(), encoder);
+        let now = Instant::now();
+        let alarm = Box::pin(tokio::time::sleep(plan.ping()));
+        let state = State::Asking(plan.ask());
+        Self {
+            plan,
+            state,
+            translator,
+            ledger,
+            out: Vec::with_capacity(4096),
+            alarm,
+            heard: now,
+            began: now,
+            committed: false,
+        }
+    }
+
+    /// Runs until there is something to show. Waits no longer than the client can do without a sign
+    /// of life, so that a late error is still an error status.
+    pub(crate) async fn first(&mut self) -> First {
+        loop {
+            match self.step().await {
+                Progress::Silent => {}
+                Progress::Bytes | Progress::End => break,
+                Progress::Failed(failure) => return First::Failure(failure),
+            }
+        }
+        self.committed = true;
+        First::Stream
+    }
+
+    /// What is left of a turn that failed at first.
+    pub(crate) fn into_parts(self) -> (Plan, Ledger) {
+        (self.plan, self.ledger)
+    }
+
+    /// The next bytes for the client.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if !self.out.is_empty() {
+                let shown = std::mem::replace(&mut self.out, Vec::with_capacity(1024));
+                return Some(Bytes::from(shown));
+            }
+            if matches!(self.state, State::Done) {
+                return None;
+            }
+            match self.step().await {
+                Progress::Silent | Progress::Bytes | Progress::End => {}
+                Progress::Failed(failure) => {
+                    self.ledger.failed(&failure);
+                    self.translator.fail(failure, &mut self.out);
+                }
+            }
+        }
+    }
+
+    /// One thing happens. Nothing is lost when the future is dropped before it ends.
+    async fn step(&mut self) -> Progress {
+        let ended = match &mut self.state {
+            State::Done => return Progress::End,
+            State::Waiting(sleep) => tokio::select! {
+                () = sleep => {
+                    self.state = State::Asking(self.plan.ask());
+                    return Progress::Silent;
+                }
+                () = &mut self.alarm => return self.rang(),
+            },
+            State::Asking(asking) => tokio::select! {
+                biased;
+                answered = asking => match answered {
+                    Ok(response) => {
+                        self.heard = Instant::now();
+                        let (head, body) = response.into_parts();
+                        self.state = if head.status.is_success() {
+                            State::Reading(body)
+                        } else {
+                            State::Refused(head.status, Box::pin(whole(body)))
+                        };
+                        return Progress::Silent;
+                    }
+                    Err(failure) => failure,
+                },
+                () = &mut self.alarm => return self.rang(),
+            },
+            State::Refused(status, reading) => tokio::select! {
+                biased;
+                read = reading => match read {
+                    Ok(body) => decode_error(status.as_u16(), &body),
+                    Err(failure) => failure,
+                },
+                () = &mut self.alarm => return self.rang(),
+            },
+            State::Reading(body) => tokio::select! {
+                biased;
+                frame = body.frame() => return self.heard(frame),
+                () = &mut self.alarm => return self.rang(),
+            },
+        };
+        self.failed(ended)
+    }
+
+    fn heard(&mut self, frame: Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>) -> Progress {
+        let began = Instant::now();
+        self.heard = began;
+        match frame {
+            Some(Ok(frame)) => {
+                if let Some(bytes) = frame.data_ref() {
+                    self.translator.feed(bytes, &mut self.out);
+                }
+            }
+            // However the connection ended, the decoder knows whether the answer was complete.
+            None | Some(Err(_)) => {
+                self.translator.finish(&mut self.out);
+                self.state = State::Done;
+            }
+        }
+        self.ledger.worked(began.elapsed());
+        let seen = self.translator.seen();
+        if let Some(failure) = &seen.failure {
+            let failure = failure.clone();
+            return self.failed(failure);
+        }
+        if seen.finish.is_some() && matches!(self.state, State::Done) {
+            self.ledger.finished(seen);
+            return Progress::End;
+        }
+        // The opening alone is kept back: as long as nothing else is shown, the turn can be saved.
+        if seen.visible || (self.committed && !self.out.is_empty()) {
+            Progress::Bytes
+        } else {
+            Progress::Silent
+        }
+    }
+
+    /// Decides what to do about a failure: again, or the end.
+    fn failed(&mut self, failure: Failure) -> Progress {
+        self.state = State::Done;
+        if self.translator.seen().visible {
+            return Progress::Failed(failure);
+        }
+        match self.plan.after(&failure) {
+            Next::Again { wait } => {
+                self.translator.again(Arc::clone(self.plan.exchange()), self.plan.ids());
+                self.state = if wait.is_zero() {
+                    State::Asking(self.plan.ask())
+                } else {
+                    State::Waiting(Box::pin(tokio::time::sleep(wait)))
+                };
+                Progress::Silent
+            }
+            Next::Give(failure) => Progress::Failed(failure),
+        }
+    }
+
+    /// The upstream has been silent for a while.
+    fn rang(&mut self) -> Progress {
+        let now = Instant::now();
+        let silent = now.duration_since(self.heard);
+        let idle = self.plan.idle();
+        let over = now.duration_since(self.began) >= self.plan.total();
+        let waiting = matches!(self.state, State::Waiting(_));
+        if (silent >= idle && !waiting) || over {
+            self.state = State::Done;
+            let why = if over {
+                "the turn took longer than the gateway allows"
+            } else {
+                "the upstream fell silent"
+            };
+            let message = format!("{why} ({} s)", if over { self.plan.total() } else { idle }.as_secs());
+            return Progress::Failed(Failure::new(FailureKind::Timeout, message));
+        }
+        let ping = self.plan.ping();
+        let due = silent >= ping || waiting;
+        let next = if due { ping } else { ping.saturating_sub(silent) };
+        let next = next.min(idle.saturating_sub(silent)).max(Duration::from_millis(1));
+        self.alarm.as_mut().reset(tokio::time::Instant::now() + next);
+        if due {
+            self.translator.ping(&mut self.out);
+        }
+        // A dialect without a sign of life waits on: its error can still be an error status.
+        if self.out.is_empty() { Progress::Silent } else { Progress::Bytes }
+    }
+}
+
+enum Progress {
+    /// Nothing to show yet.
+    Silent,
+    /// There is something to show.
+    Bytes,
+    /// It is over; what there is to show is there.
+    End,
+    /// It is over, and the client does not know yet.
+    Failed(Failure),
+}

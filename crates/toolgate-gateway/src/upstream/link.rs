@@ -1,0 +1,233 @@
+//! One pooled HTTP client, and where its requests go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::gemini::Backend;
+
+use super::token::{TokenSource, Tokens};
+use crate::config::{Secret, Upstream, UpstreamKind};
+
+/// The way to Gemini.
+#[derive(Clone, Debug)]
+pub struct Link {
+    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    base: String,
+    models: String,
+    backend: Backend,
+    tokens: Option<Tokens>,
+    bearer: Option<Secret>,
+}
+
+/// What is asked of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// A count.
+    CountTokens,
+    /// An answer in one piece.
+    Generate,
+    /// An answer as a stream.
+    Stream,
+}
+
+/// How one request proves who it is from.
+#[derive(Clone, Debug)]
+pub enum Credential {
+    /// A Gemini key: the client's, or one of the pool.
+    ApiKey(Secret),
+    /// The gateway's own token (Vertex AI), or nothing (the simulator).
+    Gateway,
+    /// The client's own OAuth token.
+    Bearer(Secret),
+}
+
+/// No answer that is not a stream may be larger.
+const BODY_LIMIT: usize = 256 << 20;
+
+impl Link {
+    /// Prepares the way; opens no connection yet. `sim` is the simulator's address.
+    pub fn new(config: &Upstream, sim: Option<&str>) -> Result<Self, String> {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(config.connect));
+        tcp.set_keepalive(Some(Duration::from_secs(60)));
+        let https = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
+            .map_err(|error| format!("TLS cannot be set up: {error}"))?
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(tcp);
+        let http = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(90))
+            .build(https);
+        let tokens = match &config.auth.service_account {
+            Some(path) if config.kind == UpstreamKind::Vertex => {
+                Some(Arc::new(TokenSource::read(path)?))
+            }
+            _ => None,
+        };
+        let backend = match config.kind {
+            UpstreamKind::Developer | UpstreamKind::Sim => Backend::Developer,
+            UpstreamKind::Vertex => Backend::Vertex,
+        };
+        let base = match (sim, &config.url) {
+            (Some(sim), _) => sim.to_owned(),
+            (None, Some(url)) => url.clone(),
+            (None, None) => google(config),
+        };
+        Ok(Self { http, base, models: models_path(config), backend, tokens, bearer: config.auth.bearer.clone() })
+    }
+
+    /// Which of Google's services it leads to.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// Asks a model.
+    pub async fn ask(
+        &self,
+        model: &str,
+        verb: Verb,
+        credential: &Credential,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        let suffix = match verb {
+            Verb::CountTokens => ":countTokens",
+            Verb::Generate => ":generateContent",
+            Verb::Stream => ":streamGenerateContent?alt=sse",
+        };
+        let mut path = String::with_capacity(self.models.len() + model.len() + suffix.len() + 1);
+        path.push_str(&self.models);
+        path.push('/');
+        push_segment(&mut path, model);
+        path.push_str(suffix);
+        self.forward(Method::POST, &path, credential, &[], body).await
+    }
+
+    /// Sends a request of Gemini's own form to `path` (with its query).
+    pub async fn forward(
+        &self,
+        method: Method,
+        path: &str,
+        credential: &Credential,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        let uri: Uri = format!("{}{path}", self.base)
+            .parse()
+            .map_err(|_| Failure::new(FailureKind::InvalidRequest, "the model's name cannot stand in an address"))?;
+        let mut request = Request::builder().method(method).uri(uri);
+        if !body.is_empty() {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let (name, value) = match credential {
+            Credential::ApiKey(key) => (HeaderName::from_static("x-goog-api-key"), key.expose().to_owned()),
+            Credential::Bearer(token) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
+            Credential::Gateway => match (&self.tokens, &self.bearer) {
+                (Some(tokens), _) => {
+                    (AUTHORIZATION, format!("Bearer {}", tokens.token(self).await?.expose()))
+                }
+                (None, Some(token)) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
+                (None, None) => (HeaderName::from_static("x-goog-api-key"), "toolgate".to_owned()),
+            },
+        };
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| Failure::new(FailureKind::Authentication, "the key has characters that no key has"))?;
+        value.set_sensitive(true);
+        let request = request
+            .header(name, value)
+            .body(Full::new(body))
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        self.http.request(request).await.map_err(|error| unreachable(&error))
+    }
+
+    pub(super) async fn post_form(&self, uri: &str, form: String) -> Result<(StatusCode, Bytes), Failure> {
+        let request = Request::post(uri)
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
+            .body(Full::new(Bytes::from(form)))
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        let response = self.http.request(request).await.map_err(|error| unreachable(&error))?;
+        let status = response.status();
+        Ok((status, whole(response.into_body()).await?))
+    }
+
+    /// The path of a model list or of one model.
+    pub fn models_path(&self) -> &str {
+        &self.models
+    }
+}
+
+/// Reads a body that is not a stream.
+pub(crate) async fn whole(body: Incoming) -> Result<Bytes, Failure> {
+    match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(whole) => Ok(whole.to_bytes()),
+        Err(error) => Err(Failure::new(
+            FailureKind::Cut,
+            format!("the upstream's answer was cut off: {error}"),
+        )),
+    }
+}
+
+fn google(config: &Upstream) -> String {
+    match (config.kind, config.location.as_str()) {
+        (UpstreamKind::Developer | UpstreamKind::Sim, _) => {
+            "https://generativelanguage.googleapis.com".to_owned()
+        }
+        (UpstreamKind::Vertex, "global") => "https://aiplatform.googleapis.com".to_owned(),
+        (UpstreamKind::Vertex, region @ ("us" | "eu")) => {
+            format!("https://aiplatform.{region}.rep.googleapis.com")
+        }
+        (UpstreamKind::Vertex, location) => format!("https://{location}-aiplatform.googleapis.com"),
+    }
+}
+
+fn models_path(config: &Upstream) -> String {
+    let version = &config.api_version;
+    match (config.kind, &config.project) {
+        (UpstreamKind::Developer | UpstreamKind::Sim, _) => format!("/{version}/models"),
+        (UpstreamKind::Vertex, Some(project)) => {
+            let location = &config.location;
+            format!("/{version}/projects/{project}/locations/{location}/publishers/google/models")
+        }
+        (UpstreamKind::Vertex, None) => format!("/{version}/publishers/google/models"),
+    }
+}
+
+fn push_segment(path: &mut String, segment: &str) {
+    for byte in segment.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            path.push('%');
+            for nibble in [byte >> 4, byte & 15] {
+                path.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0').to_ascii_uppercase());
+            }
+        }
+    }
+}
+
+fn unreachable(error: &hyper_util::client::legacy::Error) -> Failure {
+    let mut why = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        why = cause.to_string();
+        source = cause.source();
+    }
+    let kind = if error.is_connect() { FailureKind::Overloaded } else { FailureKind::Cut };
+    Failure::new(kind, format!("the upstream cannot be reached: {why}"))
+}

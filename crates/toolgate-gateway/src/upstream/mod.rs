@@ -1,0 +1,8 @@
+//! The only place that opens a connection to Gemini.
+
+mod keys;
+mod link;
+mod token;
+
+pub(crate) use keys::{KeyPool, Quota};
+pub(crate) use link::{Credential, Link, Verb, whole};

@@ -1,0 +1,431 @@
+//! Arguments that satisfy a schema, with values from the user's words where there are any.
+
+use serde_json::{Map, Number, Value, json};
+
+use super::prompt::{Prompt, capitalized};
+
+/// How deep a value may go; schemas may be circular.
+const DEPTH: usize = 12;
+
+/// Fills schemas, and remembers which of the user's values it has used.
+#[derive(Debug)]
+pub(super) struct Filler<'p> {
+    prompt: &'p Prompt,
+    /// The names that this call is about.
+    names: Vec<String>,
+    next_name: usize,
+    numbers: Vec<f64>,
+    next_number: usize,
+    next_quote: usize,
+}
+
+impl<'p> Filler<'p> {
+    pub(super) fn new(prompt: &'p Prompt, names: Vec<String>, numbers: Vec<f64>) -> Self {
+        Self { prompt, names, next_name: 0, numbers, next_number: 0, next_quote: 0 }
+    }
+
+    /// How many numbers it has used.
+    pub(super) fn numbers_used(&self) -> usize {
+        self.next_number
+    }
+
+    /// The arguments of a function with this schema.
+    pub(super) fn arguments(&mut self, schema: Option<&Value>) -> Map<String, Value> {
+        let Some(schema) = schema else { return Map::new() };
+        if let Value::Object(args) = self.value("", schema, schema, 0) { args } else { Map::new() }
+    }
+
+    /// A value for a schema that stands inside `root`, under the name `name`.
+    pub(super) fn value(
+        &mut self,
+        name: &str,
+        schema: &Value,
+        root: &Value,
+        depth: usize,
+    ) -> Value {
+        let schema = resolved(schema, root);
+        if depth > DEPTH {
+            return Value::Null;
+        }
+        if let Some(value) = schema.get("const") {
+            return value.clone();
+        }
+        if let Some(values) = schema["enum"].as_array().filter(|values| !values.is_empty()) {
+            let said = |value: &&Value| value.as_str().is_some_and(|it| self.prompt.mentions(it));
+            return values
+                .iter()
+                .find(said)
+                .or_else(|| values.first())
+                .cloned()
+                .unwrap_or_default();
+        }
+        for union in ["anyOf", "oneOf"] {
+            if let Some(branches) = schema[union].as_array() {
+                let is_null = |it: &&Value| kind(resolved(it, root)) == "null";
+                if let Some(branch) =
+                    branches.iter().find(|it| !is_null(it)).or_else(|| branches.first())
+                {
+                    return self.value(name, branch, root, depth + 1);
+                }
+            }
+        }
+        if let Some(all) = schema["allOf"].as_array() {
+            return self.value(name, &merged(schema, all, root), root, depth + 1);
+        }
+        match kind(schema).as_str() {
+            "object" => self.object(schema, root, depth),
+            "array" => self.array(name, schema, root, depth),
+            "integer" => self.number(name, schema, true),
+            "number" => self.number(name, schema, false),
+            "boolean" => json!(schema["default"].as_bool().unwrap_or(false)),
+            "null" => Value::Null,
+            _ => Value::String(self.string(name, schema)),
+        }
+    }
+
+    fn object(&mut self, schema: &Value, root: &Value, depth: usize) -> Value {
+        let none = Map::new();
+        let properties = schema["properties"].as_object().unwrap_or(&none);
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut out = Map::new();
+        for (at, (name, property)) in properties.iter().enumerate() {
+            let is_first_of_free = required.is_empty() && at == 0 && depth == 0;
+            let wanted = required.contains(&name.as_str())
+                || is_first_of_free
+                || self.is_said(name, resolved(property, root));
+            if wanted {
+                out.insert(name.clone(), self.value(name, property, root, depth + 1));
+            }
+        }
+        for name in required {
+            out.entry(name).or_insert_with(|| json!(""));
+        }
+        Value::Object(out)
+    }
+
+    /// Whether the user gave an optional value by name, or one of its choices.
+    fn is_said(&self, name: &str, property: &Value) -> bool {
+        let choices = property["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        self.prompt.given(name).is_some() || choices.into_iter().any(|it| self.prompt.mentions(it))
+    }
+
+    fn array(&mut self, name: &str, schema: &Value, root: &Value, depth: usize) -> Value {
+        let least = count(schema, "minItems").unwrap_or(0).max(1);
+        let most = count(schema, "maxItems").unwrap_or(usize::MAX);
+        if let Some(tuple) = schema["prefixItems"].as_array() {
+            let items = tuple.iter().map(|item| self.value(name, item, root, depth + 1));
+            return Value::Array(items.collect());
+        }
+        let free = json!({"type": "string"});
+        let items = match schema.get("items") {
+            Some(items @ Value::Object(_)) => items,
+            _ => &free,
+        };
+        // A list of words is what the user listed.
+        let listed = match kind(resolved(items, root)).as_str() {
+            "string" if items.get("enum").is_none() => {
+                self.names.len().saturating_sub(self.next_name)
+            }
+            "integer" | "number" => self.numbers.len().saturating_sub(self.next_number),
+            _ => 0,
+        };
+        let length = listed.clamp(least, most.max(least)).min(16);
+        let singular = name.strip_suffix('s').unwrap_or(name);
+        let items = (0..length).map(|_| self.value(singular, items, root, depth + 1));
+        Value::Array(items.collect())
+    }
+
+    fn number(&mut self, name: &str, schema: &Value, whole: bool) -> Value {
+        let given =
+            self.prompt.given(name).and_then(|it| it.split_whitespace().next()?.parse().ok());
+        let said = given.or_else(|| {
+            let number = self.numbers.get(self.next_number).copied();
+            self.next_number += usize::from(number.is_some());
+            number
+        });
+        let mut number = said.or_else(|| schema["default"].as_f64()).unwrap_or(1.0);
+        for (word, step) in [("minimum", 0.0), ("exclusiveMinimum", 1.0)] {
+            if let Some(least) = schema[word].as_f64() {
+                number = number.max(least + step);
+            }
+        }
+        for (word, step) in [("maximum", 0.0), ("exclusiveMaximum", 1.0)] {
+            if let Some(most) = schema[word].as_f64() {
+                number = number.min(most - step);
+            }
+        }
+        if let Some(step) = schema["multipleOf"].as_f64().filter(|step| *step > 0.0) {
+            number = (number / step).ceil() * step;
+        }
+        if whole || number.fract() == 0.0 {
+            #[expect(clippy::cast_possible_truncation, reason = "saturates, which is fine")]
+            return json!(number.ceil() as i64);
+        }
+        Number::from_f64(number).map_or(Value::Null, Value::Number)
+    }
+
+    fn string(&mut self, name: &str, schema: &Value) -> String {
+        let text = self.words_for(name, schema);
+        let least = count(schema, "minLength").unwrap_or(0);
+        let most = count(schema, "maxLength").unwrap_or(usize::MAX);
+        let mut text: String = text.chars().take(most).collect();
+        while text.chars().count() < least {
+            text.push('x');
+        }
+        text
+    }
+
+    fn words_for(&mut self, name: &str, schema: &Value) -> String {
+        let prompt = self.prompt;
+        let first = |values: &[String]| values.first().cloned();
+        match schema["format"].as_str().unwrap_or("") {
+            "date" => return "2026-01-31".to_owned(),
+            "date-time" => return "2026-01-31T12:00:00Z".to_owned(),
+            "time" => return "12:00:00".to_owned(),
+            "email" => return "someone@example.com".to_owned(),
+            "uuid" => return "00000000-0000-4000-8000-000000000000".to_owned(),
+            "uri" | "url" => {
+                return first(&prompt.urls).unwrap_or_else(|| "https://example.com/".to_owned());
+            }
+            _ => {}
+        }
+        if let Some(given) = prompt.given(name) {
+            return given;
+        }
+        let lower = name.to_lowercase();
+        let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        let default = schema["default"].as_str().map(str::to_owned);
+        if is(&["path", "file", "dir", "folder", "notebook"]) {
+            return first(&prompt.paths)
+                .or_else(|| self.quote())
+                .or(default)
+                .unwrap_or_else(|| "notes.txt".to_owned());
+        }
+        if is(&["url", "uri", "link"]) {
+            return first(&prompt.urls)
+                .or(default)
+                .unwrap_or_else(|| "https://example.com/".to_owned());
+        }
+        if is(&["command", "cmd", "script", "shell"]) {
+            let after_run = prompt.text.split_once("run ").map(|(_, rest)| rest.trim().to_owned());
+            return self.quote().or(after_run).or(default).unwrap_or_else(|| "ls".to_owned());
+        }
+        if is(&["status", "state"]) {
+            return default.unwrap_or_else(|| "pending".to_owned());
+        }
+        if is(&["unit"]) {
+            return default.unwrap_or_else(|| "celsius".to_owned());
+        }
+        if is(&["activeform"]) {
+            return doing(&prompt.gist());
+        }
+        let spoken = [
+            "content",
+            "text",
+            "message",
+            "body",
+            "prompt",
+            "query",
+            "question",
+            "description",
+            "title",
+            "subject",
+            "task",
+            "note",
+            "input",
+            "reason",
+            "pattern",
+            "summary",
+            "thought",
+        ];
+        if is(&spoken) {
+            return self.quote().or(default).unwrap_or_else(|| prompt.gist());
+        }
+        self.name()
+            .or_else(|| self.quote())
+            .or(default)
+            .or_else(|| prompt.object())
+            .unwrap_or_else(|| prompt.gist())
+    }
+
+    fn name(&mut self) -> Option<String> {
+        let name = self.names.get(self.next_name).or_else(|| self.names.last())?.clone();
+        self.next_name += 1;
+        Some(name)
+    }
+
+    fn quote(&mut self) -> Option<String> {
+        let quotes = &self.prompt.quoted;
+        let quote = quotes.get(self.next_quote).or_else(|| quotes.last())?.clone();
+        self.next_quote += 1;
+        Some(quote)
+    }
+}
+
+/// `Review the doc` → `Reviewing the doc`
+fn doing(gist: &str) -> String {
+    let (verb, rest) = gist.split_once(' ').unwrap_or((gist, ""));
+    let stem = verb.strip_suffix('e').unwrap_or(verb);
+    capitalized(format!("{stem}ing {rest}").trim())
+}
+
+/// How many strings a value of a schema takes from the names that the user listed.
+pub(super) fn takes_names(schema: Option<&Value>) -> usize {
+    let Some(schema) = schema else { return 0 };
+    let required = schema["required"].as_array();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let is_required = |name: &str| {
+        required.is_none_or(|it| it.is_empty() || it.iter().any(|known| known == name))
+    };
+    properties
+        .filter(|(name, property)| {
+            is_required(name)
+                && kind(resolved(property, schema)) == "string"
+                && property.get("enum").is_none()
+                && property.get("format").is_none()
+        })
+        .count()
+}
+
+/// Whether a name is one of a schema's choices, and so no value of another field.
+pub(super) fn is_choice(schema: Option<&Value>, name: &str) -> bool {
+    let mut todo: Vec<&Value> = schema.into_iter().collect();
+    while let Some(value) = todo.pop() {
+        match value {
+            Value::Object(members) => {
+                let choices = members.get("enum").and_then(Value::as_array);
+                let mut choices = choices.into_iter().flatten().filter_map(Value::as_str);
+                if choices.any(|choice| choice.eq_ignore_ascii_case(name)) {
+                    return true;
+                }
+                todo.extend(members.values());
+            }
+            Value::Array(items) => todo.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    false
+}
+
+fn count(schema: &Value, word: &str) -> Option<usize> {
+    let value = &schema[word];
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
+    usize::try_from(number).ok()
+}
+
+/// The schema's kind in lower case: the first that is not null, or what its keywords say.
+fn kind(schema: &Value) -> String {
+    let kinds = &schema["type"];
+    let kinds: Vec<&str> = match kinds.as_str() {
+        Some(kind) => vec![kind],
+        None => kinds.as_array().into_iter().flatten().filter_map(Value::as_str).collect(),
+    };
+    let named =
+        kinds.iter().find(|kind| !kind.eq_ignore_ascii_case("null")).or_else(|| kinds.first());
+    match named {
+        Some(kind) => kind.to_lowercase(),
+        None if schema.get("properties").is_some() => "object".to_owned(),
+        None if schema.get("items").is_some() => "array".to_owned(),
+        None => "string".to_owned(),
+    }
+}
+
+/// Follows references: `#/$defs/a`, `#/definitions/a`, Vertex's `#/defs/a`.
+fn resolved<'v>(schema: &'v Value, root: &'v Value) -> &'v Value {
+    let mut schema = schema;
+    for _ in 0..DEPTH {
+        let target = schema.get("$ref").or_else(|| schema.get("ref")).and_then(Value::as_str);
+        let Some(target) = target.and_then(|target| target.strip_prefix('#')) else { break };
+        match root.pointer(target) {
+            Some(found) => schema = found,
+            None => break,
+        }
+    }
+    schema
+}
+
+fn merged(schema: &Value, all: &[Value], root: &Value) -> Value {
+    let mut out = schema.as_object().cloned().unwrap_or_default();
+    out.remove("allOf");
+    for branch in all {
+        for (word, value) in resolved(branch, root).as_object().into_iter().flatten() {
+            match (out.get_mut(word), value) {
+                (Some(Value::Object(have)), Value::Object(more)) => have.extend(more.clone()),
+                (Some(Value::Array(have)), Value::Array(more)) => have.extend(more.clone()),
+                _ => {
+                    out.insert(word.clone(), value.clone());
+                }
+            }
+        }
+    }
+    Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "rows of `json!` read better without `&`")]
+    fn check(said: &str, schema: Value, want: Value) {
+        let prompt = Prompt::new(said);
+        let names = prompt.names.iter().map(|(_, name)| name.clone()).collect();
+        let mut filler = Filler::new(&prompt, names, prompt.numbers.clone());
+        assert_eq!(Value::Object(filler.arguments(Some(&schema))), want, "{said}");
+    }
+
+    #[test]
+    fn values_come_from_the_words() {
+        let weather = json!({"type": "OBJECT", "properties": {
+            "city": {"type": "STRING"},
+            "unit": {"type": "STRING", "enum": ["celsius", "fahrenheit"]},
+            "days": {"type": "INTEGER", "minimum": 1, "maximum": 7},
+        }, "required": ["city"]});
+        check("What is the weather in Tokyo?", weather.clone(), json!({"city": "Tokyo"}));
+        check(
+            "Not Tokyo, city: Oslo, in Fahrenheit",
+            weather,
+            json!({"city": "Oslo", "unit": "fahrenheit"}),
+        );
+        check(
+            "Compute 20 + 22",
+            json!({"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]}),
+            json!({"x": 20, "y": 22}),
+        );
+        check(
+            "Read src/lib.rs please",
+            json!({"type": "object", "properties": {"file_path": {"type": "string"}, "limit": {"type": "integer"}}, "required": ["file_path"]}),
+            json!({"file_path": "src/lib.rs"}),
+        );
+        check(
+            "Add a todo to review the design doc",
+            json!({"type": "object", "properties": {"todos": {"type": "array", "items": {
+                "type": "object",
+                "properties": {"content": {"type": "string"}, "status": {"type": "string"}, "activeForm": {"type": "string"}},
+                "required": ["content", "status", "activeForm"],
+            }}}, "required": ["todos"]}),
+            json!({"todos": [{"content": "Review the design doc", "status": "pending", "activeForm": "Reviewing the design doc"}]}),
+        );
+        check(
+            "Plan a trip for 2 travellers to Lyon",
+            json!({"type": "object", "$defs": {"Mode": {"enum": ["train", "car"]}}, "properties": {
+                "destination": {"type": "string"}, "travellers": {"type": "integer"},
+                "mode": {"$ref": "#/$defs/Mode"}, "notes": {"anyOf": [{"type": "null"}, {"type": "string"}]},
+                "stops": {"type": "array", "items": {"type": "string"}, "minItems": 2},
+            }, "required": ["destination", "travellers", "mode", "stops"]}),
+            json!({"destination": "Lyon", "travellers": 2, "mode": "train", "stops": ["Lyon", "Lyon"]}),
+        );
+    }
+
+    #[test]
+    fn circles_end() {
+        let prompt = Prompt::new("Go");
+        let schema =
+            json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]});
+        let args = Filler::new(&prompt, Vec::new(), Vec::new()).arguments(Some(&schema));
+        assert!(Value::Object(args).to_string().len() < 1000);
+        let lost = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/none"}}, "required": ["a"]});
+        Filler::new(&prompt, Vec::new(), Vec::new()).arguments(Some(&lost));
+    }
+}

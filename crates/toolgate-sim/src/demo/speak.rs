@@ -1,0 +1,180 @@
+//! One turn of the demo model.
+
+use serde_json::{Map, Value, json};
+use toolgate_core::validate::{Data, Function, Mode, Request};
+
+use super::answer;
+use super::choose::{self, MOST};
+use super::fill::{Filler, is_choice, takes_names};
+use super::prompt::Prompt;
+use crate::turn::{Item, Turn, What};
+
+/// What the demo model says to a request.
+pub(crate) fn say(request: &Request) -> Turn {
+    let prompt = Prompt::of(request);
+    let calls = calls(request, &prompt);
+    if !calls.is_empty() {
+        let names: Vec<_> = calls.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let thought =
+            format!("**Choosing a tool**\n\nThe request calls for {}.\n\n\n", names.join(" and "));
+        let mut items = vec![Item::from(What::Thought(thought))];
+        items.extend(calls.into_iter().map(|(name, args)| What::Call { name, args }.into()));
+        return Turn { items, ..Turn::default() };
+    }
+    let thought = "**Preparing the answer**\n\nI have what I need and answer now.\n\n\n".to_owned();
+    let mut turn = Turn { items: vec![What::Thought(thought).into()], ..Turn::default() };
+    let has_results = request.contents.last().is_some_and(|content| content.responses() > 0);
+    let is_json = request.settings.mime.as_deref() == Some("application/json");
+    let text = if is_json {
+        as_json(request, &prompt)
+    } else if has_results {
+        answer::from_results(request)
+    } else if let Some((code, output)) = code(request, &prompt) {
+        turn.items.push(What::Code { code, output: format!("{output}\n") }.into());
+        format!("The code printed {output}.")
+    } else {
+        answer::to(&prompt)
+    };
+    if request.server_tools.iter().any(|tool| tool == "googleSearch") && !has_results {
+        turn.candidate.insert("groundingMetadata".to_owned(), grounding(&prompt, &text));
+    }
+    turn.items.push(What::Text(text).into());
+    turn
+}
+
+/// The calls of this turn: none if it is time to answer.
+fn calls(request: &Request, prompt: &Prompt) -> Vec<(String, Map<String, Value>)> {
+    let functions = choose::callable(request);
+    let mut chosen = choose::chosen(&functions, prompt);
+    let is_forced = request.calling.mode == Mode::Any;
+    if chosen.is_empty() && is_forced {
+        chosen.extend(functions.first().map(|function| (0, *function)));
+    }
+    let done = called_since(request);
+    let lower = prompt.text.to_lowercase();
+    let is_sequence = chosen.len() > 1 && (lower.contains(" then ") || lower.contains(", then"));
+    if is_sequence {
+        chosen.retain(|(_, function)| !done.iter().any(|(name, _)| name == &function.name));
+        chosen.truncate(1);
+        return fill_all(&chosen, prompt, &results_first(request, prompt));
+    }
+    if !done.is_empty() && !is_forced {
+        return Vec::new();
+    }
+    fill_all(&chosen, prompt, &prompt.numbers)
+}
+
+/// What was called since the user spoke last, with how many numbers each took.
+fn called_since(request: &Request) -> Vec<(String, usize)> {
+    let spoke = request
+        .contents
+        .iter()
+        .rposition(|content| !content.is_model() && content.responses() == 0)
+        .unwrap_or(0);
+    let parts = request.contents.iter().skip(spoke).flat_map(|content| &content.parts);
+    parts
+        .filter_map(|part| match &part.data {
+            Data::Call { name, args, .. } => {
+                Some((name.clone(), args.values().filter(|value| value.is_number()).count()))
+            }
+            Data::None
+            | Data::Text(_)
+            | Data::Media { .. }
+            | Data::Response { .. }
+            | Data::Server(..) => None,
+        })
+        .collect()
+}
+
+/// The last result's number, then the numbers that no call has taken yet.
+fn results_first(request: &Request, prompt: &Prompt) -> Vec<f64> {
+    let taken = called_since(request).first().map_or(0, |(_, numbers)| *numbers);
+    let last = request.contents.iter().rev().flat_map(|content| content.parts.iter().rev());
+    let result = last.into_iter().find_map(|part| match &part.data {
+        Data::Response { response, .. } => response.values().find_map(number),
+        Data::None | Data::Text(_) | Data::Media { .. } | Data::Call { .. } | Data::Server(..) => {
+            None
+        }
+    });
+    result.into_iter().chain(prompt.numbers.iter().copied().skip(taken)).collect()
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+fn fill_all(
+    chosen: &[(usize, &Function)],
+    prompt: &Prompt,
+    numbers: &[f64],
+) -> Vec<(String, Map<String, Value>)> {
+    let mut out = Vec::new();
+    let mut numbers_used = 0;
+    for (index, (at, function)) in chosen.iter().enumerate() {
+        let until = chosen.get(index + 1).map_or(usize::MAX, |(next, _)| *next);
+        let schema = function.schema.as_ref();
+        for names in names_of_calls(prompt, function, *at, until) {
+            let left = numbers.get(numbers_used..).filter(|left| !left.is_empty());
+            let mut filler = Filler::new(prompt, names, left.unwrap_or(numbers).to_vec());
+            out.push((function.name.clone(), filler.arguments(schema)));
+            numbers_used += filler.numbers_used();
+        }
+    }
+    out.truncate(MOST);
+    out
+}
+
+/// A call for each name, if the function takes one; the names that follow its own come first.
+fn names_of_calls(
+    prompt: &Prompt,
+    function: &Function,
+    at: usize,
+    until: usize,
+) -> Vec<Vec<String>> {
+    let schema = function.schema.as_ref();
+    let own = choose::name_words(&function.name);
+    let is_value = |name: &str| {
+        let words = name.to_lowercase();
+        !words.split(' ').all(|word| own.iter().any(|own| own == word)) && !is_choice(schema, name)
+    };
+    let names: Vec<_> = prompt.names.iter().filter(|(_, name)| is_value(name)).collect();
+    let near = names.iter().copied().filter(|(place, _)| (at..until).contains(place));
+    let near: Vec<_> = near.collect();
+    let names = if near.is_empty() { names } else { near };
+    let mut names: Vec<String> = names.into_iter().map(|(_, name)| name.clone()).collect();
+    names.dedup();
+    match takes_names(schema) {
+        1 if names.len() > 1 => names.into_iter().map(|name| vec![name]).collect(),
+        _ => vec![names],
+    }
+}
+
+/// JSON that follows the schema that the request asks for.
+fn as_json(request: &Request, prompt: &Prompt) -> String {
+    let names = prompt.names.iter().map(|(_, name)| name.clone()).collect();
+    let mut filler = Filler::new(prompt, names, prompt.numbers.clone());
+    match &request.settings.schema {
+        Some(schema) => filler.value("", schema, schema, 0).to_string(),
+        None => json!({"answer": answer::to(prompt)}).to_string(),
+    }
+}
+
+/// Code that Google would run for a sum.
+fn code(request: &Request, prompt: &Prompt) -> Option<(String, String)> {
+    request.server_tools.iter().find(|tool| *tool == "codeExecution")?;
+    let sum = answer::to(prompt);
+    let (formula, value) = sum.split_once(" = ")?;
+    Some((format!("print({formula})\n"), value.to_owned()))
+}
+
+fn grounding(prompt: &Prompt, text: &str) -> Value {
+    json!({
+        "webSearchQueries": [prompt.gist()],
+        "searchEntryPoint": {"renderedContent": "<div>Simulated search</div>"},
+        "groundingChunks": [{"web": {"uri": "https://example.com/simulated", "title": "example.com"}}],
+        "groundingSupports": [{
+            "segment": {"endIndex": text.len(), "text": text},
+            "groundingChunkIndices": [0],
+        }],
+    })
+}

@@ -1,0 +1,118 @@
+//! Google's other refusals: keys, quotas, and what goes wrong on its side.
+
+use serde_json::{Value, json};
+use toolgate_core::validate::GoogleError;
+
+/// Google says who it is when it says why.
+fn info(reason: &str) -> Value {
+    json!({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": reason,
+        "domain": "googleapis.com",
+        "metadata": {"service": "generativelanguage.googleapis.com"},
+    })
+}
+
+/// No key at all on the Developer API.
+pub(crate) fn no_key() -> GoogleError {
+    error(
+        403,
+        "Method doesn't allow unregistered callers (callers without established identity). Please \
+         use API Key or other form of API consumer identity to call this API.",
+    )
+}
+
+/// A key that is none: Google calls that a bad request.
+pub(crate) fn bad_key() -> GoogleError {
+    let message = "API key not valid. Please pass a valid API key.";
+    let localized = json!({
+        "@type": "type.googleapis.com/google.rpc.LocalizedMessage",
+        "locale": "en-US",
+        "message": message,
+    });
+    let details = vec![info("API_KEY_INVALID"), localized];
+    GoogleError { details, ..GoogleError::invalid(message) }
+}
+
+/// A token that is none, or none at all on Vertex.
+pub(crate) fn bad_token(missing: bool) -> GoogleError {
+    let what = if missing {
+        "Request is missing required authentication credential."
+    } else {
+        "Request had invalid authentication credentials."
+    };
+    let reason = if missing { "CREDENTIALS_MISSING" } else { "ACCESS_TOKEN_TYPE_UNSUPPORTED" };
+    let details = vec![info(reason)];
+    let message = format!(
+        "{what} Expected OAuth 2 access token, login cookie or other valid authentication \
+         credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
+    );
+    GoogleError { details, ..error(401, &message) }
+}
+
+/// `models.get` for a model that is not there.
+pub(crate) fn no_model(model: &str, version: &str) -> GoogleError {
+    error(404, &format!("Model is not found: models/{model} for api version {version}"))
+}
+
+/// A cache that is not there, or somebody else's.
+pub(crate) fn no_cache() -> GoogleError {
+    error(403, "CachedContent not found (or permission denied)")
+}
+
+/// A URL that is none of Google's.
+pub(crate) fn no_such_url() -> GoogleError {
+    error(404, "Requested entity was not found.")
+}
+
+/// Something that the test did not foresee.
+pub(crate) fn unexpected(what: &str) -> GoogleError {
+    error(500, &format!("toolgate-sim: {what}"))
+}
+
+/// Any status, in Google's usual words.
+pub(crate) fn error(code: u16, message: &str) -> GoogleError {
+    let (status, usual) = match code {
+        400 => ("INVALID_ARGUMENT", "Request contains an invalid argument."),
+        401 => ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
+        402 => ("RESOURCE_EXHAUSTED", "Your prepayment credits are depleted."),
+        403 => ("PERMISSION_DENIED", "The caller does not have permission"),
+        404 => ("NOT_FOUND", "Requested entity was not found."),
+        409 => ("ABORTED", "The operation was aborted."),
+        429 => (
+            "RESOURCE_EXHAUSTED",
+            "You exceeded your current quota, please check your plan and billing details.",
+        ),
+        499 => ("CANCELLED", "The operation was cancelled."),
+        503 => ("UNAVAILABLE", "The model is overloaded. Please try again later."),
+        504 => ("DEADLINE_EXCEEDED", "The request timed out. Please try again."),
+        _ => ("INTERNAL", "An internal error has occurred. Please retry."),
+    };
+    let message = if message.is_empty() { usual } else { message }.to_owned();
+    GoogleError { code, status, message, details: Vec::new() }
+}
+
+/// A quota is used up; `per` is `Minute` or `Day`.
+pub(crate) fn quota(message: &str, per: &str, model: &str, retry: &str) -> GoogleError {
+    let metric = "generativelanguage.googleapis.com/generate_content_free_tier_requests";
+    let details = vec![
+        json!({
+            "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+            "violations": [{
+                "quotaMetric": metric,
+                "quotaId": format!("GenerateRequestsPer{per}PerProjectPerModel-FreeTier"),
+                "quotaDimensions": {"location": "global", "model": model},
+                "quotaValue": "50",
+            }],
+        }),
+        json!({
+            "@type": "type.googleapis.com/google.rpc.Help",
+            "links": [{
+                "description": "Learn more about Gemini API quotas",
+                "url": "https://ai.google.dev/gemini-api/docs/rate-limits",
+            }],
+        }),
+        json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": retry}),
+    ];
+    GoogleError { details, ..error(429, message) }
+}

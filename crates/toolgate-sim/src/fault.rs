@@ -1,0 +1,321 @@
+//! What goes wrong, as data.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use toolgate_core::validate::{GoogleError, Request};
+
+use crate::encode::Ids;
+use crate::errors;
+use crate::plan::{Plan, Step};
+use crate::turn::{Item, Turn, What};
+
+/// Something that goes wrong with one answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fault {
+    /// An error instead of an answer.
+    Status {
+        /// The HTTP status.
+        code: u16,
+        /// Google's usual words unless given.
+        #[serde(default)]
+        message: String,
+        /// `RetryInfo.retryDelay`, as `47s`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after: Option<String>,
+        /// Whose quota: `Minute` or `Day`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        quota: Option<String>,
+        /// A page for people instead of JSON, as proxies give it.
+        #[serde(default)]
+        html: bool,
+    },
+    /// Nothing is sent for a while, not even the status.
+    Delay {
+        /// How long.
+        ms: u64,
+    },
+    /// The stream falls silent after so many chunks: for a while, or for ever.
+    Stall {
+        /// After how many chunks.
+        #[serde(default)]
+        after: usize,
+        /// For how long; for ever unless given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ms: Option<u64>,
+    },
+    /// The body ends too early.
+    Cut {
+        /// After how many bytes.
+        after: usize,
+    },
+    /// The connection breaks: before the status if at 0.
+    Reset {
+        /// After how many bytes.
+        #[serde(default)]
+        after: usize,
+    },
+    /// The bytes arrive in pieces of this size.
+    Split {
+        /// How many bytes at once.
+        #[serde(default = "one")]
+        size: usize,
+    },
+    /// Every chunk takes its time.
+    Trickle {
+        /// How long.
+        ms: u64,
+    },
+    /// An error in the middle of a stream.
+    MidStream {
+        /// After how many chunks.
+        after: usize,
+        /// The status in it.
+        #[serde(default = "overloaded")]
+        code: u16,
+        /// Google's usual words unless given.
+        #[serde(default)]
+        message: String,
+        /// In a `data:` frame; bare, over several lines, if not.
+        #[serde(default)]
+        framed: bool,
+    },
+    /// The model writes a call that cannot be read.
+    MalformedCall,
+    /// The model calls what it was not given.
+    UnexpectedCall,
+    /// The model ends without a word.
+    EmptyStop,
+    /// The model thinks, and ends without a word.
+    ThinkingOnly,
+    /// The answer is stopped for safety.
+    Safety,
+    /// The prompt is blocked.
+    BlockedPrompt,
+    /// The tokens run out in the middle of a call.
+    MaxTokensInCall,
+    /// Any reason to finish, after whatever was to be said.
+    Finish {
+        /// The reason.
+        reason: String,
+    },
+}
+
+fn one() -> usize {
+    1
+}
+
+fn overloaded() -> u16 {
+    503
+}
+
+/// A fault, and which requests it befalls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultRule {
+    /// What goes wrong.
+    pub fault: Fault,
+    /// When.
+    #[serde(default)]
+    pub when: When,
+}
+
+/// Which requests a fault befalls. Requests to models are counted from 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// All.
+    #[default]
+    Always,
+    /// These.
+    Requests(Vec<u64>),
+    /// Every n-th.
+    Every(u64),
+    /// Each with this probability, drawn from the simulator's seed.
+    Probability(f64),
+}
+
+impl When {
+    /// Whether it befalls this request.
+    pub(crate) fn befalls(&self, request: u64, seed: u64, rule: usize) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Requests(numbers) => numbers.contains(&request),
+            Self::Every(n) => *n > 0 && request.is_multiple_of(*n),
+            Self::Probability(probability) => {
+                let rule = u64::try_from(rule).unwrap_or(0);
+                let mut dice = Ids::new(seed ^ 0xFA17, request ^ (rule << 48));
+                #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
+                let drawn = (dice.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+                drawn < *probability
+            }
+        }
+    }
+}
+
+impl Fault {
+    /// The error that stands in for the answer.
+    pub(crate) fn error(&self, model: &str) -> Option<Result<GoogleError, u16>> {
+        let Self::Status { code, message, retry_after, quota, html } = self else { return None };
+        if *html {
+            return Some(Err(*code));
+        }
+        let mut error = match (code, quota) {
+            (429, per) => {
+                let retry = retry_after.as_deref().unwrap_or("47s");
+                errors::quota(message, per.as_deref().unwrap_or("Minute"), model, retry)
+            }
+            _ => errors::error(*code, message),
+        };
+        if let (true, Some(retry)) = (*code != 429, retry_after) {
+            let kind = "type.googleapis.com/google.rpc.RetryInfo";
+            error.details.push(json!({"@type": kind, "retryDelay": retry}));
+        }
+        Some(Ok(error))
+    }
+
+    /// Changes what the model says.
+    pub(crate) fn spoil(&self, turn: &mut Turn, request: &Request) {
+        let name = request.functions.first().map_or("lookup", |function| &function.name);
+        let keep_thoughts = |turn: &mut Turn| {
+            turn.items.retain(|item| matches!(item.what, What::Thought(_)));
+        };
+        match self {
+            Self::MalformedCall => {
+                keep_thoughts(turn);
+                turn.finish = Some("MALFORMED_FUNCTION_CALL".to_owned());
+                turn.finish_message =
+                    Some(format!("Malformed function call: print(default_api.{name}(x=[1, 2)))"));
+            }
+            Self::UnexpectedCall => {
+                keep_thoughts(turn);
+                turn.finish = Some("UNEXPECTED_TOOL_CALL".to_owned());
+                turn.finish_message = Some(
+                    "Unexpected tool call: Model tried to call an undeclared function: list_files"
+                        .to_owned(),
+                );
+            }
+            Self::EmptyStop => *turn = Turn { delay: turn.delay, ..Turn::default() },
+            Self::ThinkingOnly => {
+                keep_thoughts(turn);
+                if turn.items.is_empty() {
+                    let thought = "**Considering**\n\nI am weighing what to say.\n\n\n";
+                    turn.items.push(What::Thought(thought.to_owned()).into());
+                }
+            }
+            Self::Safety => {
+                turn.items.clear();
+                turn.finish = Some("SAFETY".to_owned());
+                turn.candidate.insert(
+                    "safetyRatings".to_owned(),
+                    json!([{"category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH", "blocked": true}]),
+                );
+            }
+            Self::BlockedPrompt => turn.blocked = Some("PROHIBITED_CONTENT".to_owned()),
+            Self::MaxTokensInCall => {
+                // A call is whole or not there: what is left is what was said before it.
+                turn.items.retain(|item: &Item| !matches!(item.what, What::Call { .. }));
+                turn.finish = Some("MAX_TOKENS".to_owned());
+            }
+            Self::Finish { reason } => turn.finish = Some(reason.clone()),
+            Self::Status { .. }
+            | Self::Delay { .. }
+            | Self::Stall { .. }
+            | Self::Cut { .. }
+            | Self::Reset { .. }
+            | Self::Split { .. }
+            | Self::Trickle { .. }
+            | Self::MidStream { .. } => {}
+        }
+    }
+
+    /// Changes how the answer arrives.
+    pub(crate) fn hinder(&self, plan: &mut Plan) {
+        match self {
+            Self::Delay { ms } => plan.delay += Duration::from_millis(*ms),
+            Self::Stall { after, ms } => {
+                let step = ms.map_or(Step::Stall, |ms| Step::Wait(Duration::from_millis(ms)));
+                let at = after_chunks(&plan.steps, *after);
+                plan.steps.insert(at, step);
+            }
+            Self::Cut { after } => plan.steps = cut(&plan.steps, *after),
+            Self::Reset { after: 0 } => plan.refuses_connection = true,
+            Self::Reset { after } => {
+                plan.steps = cut(&plan.steps, *after);
+                plan.steps.extend([Step::Wait(Duration::from_millis(5)), Step::Reset]);
+            }
+            Self::Split { size } => plan.steps = split(&plan.steps, (*size).max(1)),
+            Self::Trickle { ms } => {
+                let wait = Step::Wait(Duration::from_millis(*ms));
+                let steps = std::mem::take(&mut plan.steps);
+                plan.steps = steps.into_iter().flat_map(|step| [wait.clone(), step]).collect();
+            }
+            Self::MidStream { after, code, message, framed } => {
+                let error = errors::error(*code, message);
+                let bytes = if *framed {
+                    format!("data: {}\r\n\r\n", error.to_json()).into_bytes()
+                } else {
+                    error.to_body()
+                };
+                plan.steps.truncate(after_chunks(&plan.steps, *after));
+                plan.steps.push(Step::Send(bytes.into()));
+            }
+            Self::Status { .. }
+            | Self::MalformedCall
+            | Self::UnexpectedCall
+            | Self::EmptyStop
+            | Self::ThinkingOnly
+            | Self::Safety
+            | Self::BlockedPrompt
+            | Self::MaxTokensInCall
+            | Self::Finish { .. } => {}
+        }
+    }
+}
+
+/// The step that comes after so many chunks.
+fn after_chunks(steps: &[Step], chunks: usize) -> usize {
+    let sends = steps.iter().enumerate().filter(|(_, step)| matches!(step, Step::Send(_)));
+    match chunks.checked_sub(1) {
+        None => 0,
+        Some(last) => sends.map(|(at, _)| at + 1).nth(last).unwrap_or(steps.len()),
+    }
+}
+
+fn cut(steps: &[Step], mut left: usize) -> Vec<Step> {
+    let mut out = Vec::new();
+    for step in steps {
+        let Step::Send(bytes) = step else {
+            out.push(step.clone());
+            continue;
+        };
+        let most = bytes.len().min(left);
+        out.push(Step::Send(bytes.slice(..most)));
+        left -= most;
+        if left == 0 {
+            break;
+        }
+    }
+    // A body whose length is known would be finished by the server; this one is not.
+    out.push(Step::Flush);
+    out
+}
+
+fn split(steps: &[Step], size: usize) -> Vec<Step> {
+    let mut out = Vec::new();
+    for step in steps {
+        match step {
+            Step::Send(bytes) => {
+                for at in (0..bytes.len()).step_by(size) {
+                    let piece: Bytes = bytes.slice(at..bytes.len().min(at + size));
+                    out.extend([Step::Send(piece), Step::Flush]);
+                }
+            }
+            Step::Flush | Step::Wait(_) | Step::Stall | Step::Reset => out.push(step.clone()),
+        }
+    }
+    out
+}

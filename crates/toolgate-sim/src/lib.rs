@@ -1,0 +1,54 @@
+//! A Gemini strict enough to trust: it refuses what Google refuses, in Google's words, and streams
+//! as Google streams.
+//!
+//! ```text
+//!  request ──► route ──► validate ──► driver ──► Turn ──► encode ──► faults ──► Plan ──► bytes
+//!                 │      (the core)   script                by                  │
+//!                 │                   demo model        generation              └─ SimBody: the
+//!                 └─► models, tokens  recording                                    only clock
+//! ```
+//!
+//! Everything up to the [`Plan`] is pure and deterministic. [`Sim::respond`] answers in-process,
+//! [`Sim::start`] on a socket of its own, [`serve`] on a given one.
+//!
+//! ```
+//! use serde_json::json;
+//! use toolgate_sim::{Script, Sim, SimConfig};
+//!
+//! let script = Script::new().call("weather", json!({"city": "Oslo"})).finish().text("Rain.");
+//! let sim = Sim::new(SimConfig::scripted(script));
+//! assert!(sim.requests().is_empty());
+//! ```
+
+mod catalogue;
+mod config;
+mod demo;
+mod encode;
+mod errors;
+mod fault;
+mod frame;
+mod keys;
+mod partial;
+mod pieces;
+mod plan;
+mod replay;
+mod route;
+mod script;
+mod server;
+mod sign;
+mod sim;
+mod tokens;
+mod turn;
+mod usage;
+mod window;
+
+pub use config::{Driver, Keys, SimConfig};
+pub use fault::{Fault, FaultRule, When};
+pub use plan::{Plan, Reset, SimBody, Step};
+pub use replay::{Cassette, Exchange};
+pub use script::{Expect, Script, ScriptError, ScriptTurn};
+pub use server::{RunningSim, serve};
+pub use sign::Signer;
+pub use sim::Sim;
+pub use turn::{Item, Turn, What};
+pub use window::{Counters, Seen};

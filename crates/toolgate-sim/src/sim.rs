@@ -1,0 +1,441 @@
+//! From a request to a plan.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method as Verb, Request as HttpRequest, Response, header};
+use serde_json::{Value, json};
+use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::validate::{Accepted, GoogleError, Method, parse_request};
+
+use crate::catalogue;
+use crate::config::{Driver, SimConfig};
+use crate::demo;
+use crate::encode::{self, Ids, Scene};
+use crate::errors;
+use crate::fault::{Fault, FaultRule};
+use crate::frame::{counted, framed, hindered, is_sse, pretty};
+use crate::keys::{without_key, without_secrets};
+use crate::plan::{JSON, Plan, Reset, SSE, SimBody};
+use crate::route::{self, Route};
+use crate::script::{Asked, Script};
+use crate::sign::Signer;
+use crate::turn::Turn;
+use crate::window::{Counters, Seen, Window};
+
+/// A simulated Gemini. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Sim(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    config: SimConfig,
+    signer: Signer,
+    state: Mutex<State>,
+    cancels: Arc<AtomicU64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    driver: Option<Driver>,
+    faults: Vec<FaultRule>,
+    /// How often each turn or recording was used.
+    used: Vec<u64>,
+    window: Window,
+    counters: Counters,
+}
+
+/// One request to a model, as far as it is known.
+struct Call<'a> {
+    number: u64,
+    backend: Backend,
+    version: &'a str,
+    model: &'a str,
+    method: Method,
+    query: &'a str,
+    path: &'a str,
+    headers: &'a HeaderMap,
+    body: &'a Bytes,
+}
+
+impl Call<'_> {
+    fn is_stream(&self) -> bool {
+        self.method == Method::Stream
+    }
+}
+
+impl Sim {
+    /// A simulator.
+    pub fn new(config: SimConfig) -> Self {
+        let signer = Signer::new(config.seed, config.signature_length);
+        let mut state = State::default();
+        state.drive(config.driver.clone(), &config.faults);
+        let state = Mutex::new(state);
+        Self(Arc::new(Inner { config, signer, state, cancels: Arc::default() }))
+    }
+
+    /// What came in, in order: as much of it as is kept.
+    pub fn requests(&self) -> Vec<Seen> {
+        self.state().window.all()
+    }
+
+    /// How often what happened.
+    pub fn counters(&self) -> Counters {
+        let cancels = self.0.cancels.load(Ordering::Relaxed);
+        Counters { cancels, ..self.state().counters }
+    }
+
+    /// Forgets what came in, and counts from 0. Drivers go on where they are.
+    pub fn clear(&self) {
+        let mut state = self.state();
+        state.window.clear();
+        state.counters = Counters::default();
+        self.0.cancels.store(0, Ordering::Relaxed);
+    }
+
+    /// Replaces the driver. A script brings its faults along.
+    pub fn set_driver(&self, driver: Driver) {
+        let faults = self.0.config.faults.clone();
+        self.state().drive(driver, &faults);
+    }
+
+    /// Replaces the faults.
+    pub fn set_faults(&self, faults: Vec<FaultRule>) {
+        self.state().faults = faults;
+    }
+
+    pub(crate) fn max_body(&self) -> usize {
+        self.0.config.max_body
+    }
+
+    /// Answers a request; the only waiting is what a fault or a script asks for.
+    pub async fn respond(&self, request: HttpRequest<Bytes>) -> Result<Response<SimBody>, Reset> {
+        let Plan { status, content_type, delay, refuses_connection, steps } = self.plan(&request);
+        let body = SimBody::new(steps, Arc::clone(&self.0.cancels));
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        if refuses_connection {
+            return Err(Reset);
+        }
+        let mut response = Response::new(body);
+        *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+        let value = header::HeaderValue::from_static(content_type);
+        response.headers_mut().insert(header::CONTENT_TYPE, value);
+        Ok(response)
+    }
+
+    /// Decides what to answer to a request, and writes down that it came.
+    pub fn plan(&self, request: &HttpRequest<Bytes>) -> Plan {
+        let (path, query) = (request.uri().path(), request.uri().query().unwrap_or(""));
+        let (plan, number) = match route::route(path) {
+            Route::Window(what) => return self.window(request.method(), &what, request.body()),
+            Route::Model { backend, version, model, method } if request.method() == Verb::POST => {
+                let number = {
+                    let mut state = self.state();
+                    state.counters.requests += 1;
+                    state.counters.requests
+                };
+                let call = Call {
+                    number,
+                    backend,
+                    version: &version,
+                    model: &model,
+                    method,
+                    query,
+                    path,
+                    headers: request.headers(),
+                    body: request.body(),
+                };
+                (self.answer(&call), number)
+            }
+            Route::List(backend) => (self.list(backend, query, request.headers()), 0),
+            Route::Get { version, model } => {
+                (self.get(&version, &model, query, request.headers()), 0)
+            }
+            Route::OtherMethod { version, model, method } => {
+                let error = GoogleError::model_not_found(&model, &version, &method);
+                (Err(error), 0)
+            }
+            Route::Model { .. } | Route::Unknown => (Err(errors::no_such_url()), 0),
+        };
+        let refusal = plan.as_ref().err().map(|error| error.message.clone());
+        let plan = plan.unwrap_or_else(|error| self.refuse(&error, path, query));
+        let seen = Seen {
+            number,
+            method: request.method().to_string(),
+            path: path.to_owned(),
+            query: without_key(query),
+            headers: without_secrets(request.headers()),
+            raw: request.body().clone(),
+            status: plan.status,
+            refusal,
+        };
+        let SimConfig { keep_requests, keep_bytes, .. } = self.0.config;
+        self.state().window.push(seen, keep_requests, keep_bytes);
+        plan
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An error, in the form that the method gives it.
+    fn refuse(&self, error: &GoogleError, path: &str, query: &str) -> Plan {
+        let is_stream = path.contains("streamGenerateContent");
+        self.state().counters.refusals += 1;
+        match (is_stream, is_sse(query)) {
+            (true, true) => Plan::whole(error.code, SSE, error.to_body()),
+            (true, false) => {
+                let body = json!([error.to_json()]);
+                Plan::whole(error.code, JSON, serde_json::to_vec_pretty(&body).unwrap_or_default())
+            }
+            (false, _) => Plan::whole(error.code, JSON, error.to_body()),
+        }
+    }
+
+    fn answer(&self, call: &Call<'_>) -> Result<Plan, GoogleError> {
+        let mut faults = self.faults_of(call.number);
+        if let Some(plan) = self.failure(&faults, call)? {
+            return Ok(plan);
+        }
+        if let Some(plan) = self.replayed(call)? {
+            return Ok(hindered(plan, &faults));
+        }
+        let (target, accepted) = self.checked(call)?;
+        if call.method == Method::CountTokens {
+            return Ok(hindered(counted(&accepted.request, call.backend), &faults));
+        }
+        let (mut turn, own_fault) = self.said(call, &target, &accepted)?;
+        faults.extend(own_fault);
+        if let Some(plan) = self.failure(&faults, call)? {
+            return Ok(plan);
+        }
+        for fault in &faults {
+            fault.spoil(&mut turn, &accepted.request);
+        }
+        let model = catalogue::resolve(call.model).map(|(_, model)| model);
+        let mut scene = Scene {
+            target: &target,
+            model: model.ok_or_else(errors::no_such_url)?,
+            request: &accepted.request,
+            signer: &self.0.signer,
+            ids: Ids::new(self.0.config.seed, call.number),
+            stream: call.is_stream(),
+            frame: if is_sse(call.query) { b"data: " } else { b"" },
+        };
+        let chunks = encode::encode(&turn, &mut scene);
+        Ok(hindered(framed(chunks, &turn, call.method, call.query), &faults))
+    }
+
+    fn faults_of(&self, number: u64) -> Vec<Fault> {
+        let mut state = self.state();
+        let seed = self.0.config.seed;
+        let rules = state.faults.iter().enumerate();
+        let faults: Vec<_> = rules
+            .filter(|(at, rule)| rule.when.befalls(number, seed, *at))
+            .map(|(_, rule)| rule.fault.clone())
+            .collect();
+        state.counters.faults += u64::try_from(faults.len()).unwrap_or(0);
+        faults
+    }
+
+    /// An error that a fault asks for: as JSON, or as a page for people.
+    fn failure(&self, faults: &[Fault], call: &Call<'_>) -> Result<Option<Plan>, GoogleError> {
+        match faults.iter().find_map(|fault| fault.error(call.model)) {
+            None => Ok(None),
+            Some(Ok(error)) => {
+                let plan = self.refuse(&error, call.path, call.query);
+                Ok(Some(hindered(plan, faults)))
+            }
+            Some(Err(code)) => {
+                let page = format!("<html><title>Error {code}</title><p>That’s an error.</html>\n");
+                Ok(Some(hindered(Plan::whole(code, "text/html; charset=UTF-8", page), faults)))
+            }
+        }
+    }
+
+    fn replayed(&self, call: &Call<'_>) -> Result<Option<Plan>, GoogleError> {
+        let mut state = self.state();
+        let State { driver, used, counters, .. } = &mut *state;
+        let Some(Driver::Replay(cassette)) = driver else { return Ok(None) };
+        match cassette.next(used, call.path) {
+            Some(plan) => Ok(Some(plan)),
+            None => {
+                counters.unexpected += 1;
+                Err(errors::unexpected("nothing like this was recorded"))
+            }
+        }
+    }
+
+    /// The stages of Google's checks; the Developer API reads a body before it looks at the key.
+    fn checked(&self, call: &Call<'_>) -> Result<(Target, Accepted), GoogleError> {
+        let key = || self.0.config.keys.check(call.backend, call.query, call.headers);
+        if call.backend == Backend::Vertex {
+            key()?;
+        }
+        let parsed = parse_request(call.body, call.backend, call.method)?;
+        if call.backend == Backend::Developer {
+            key()?;
+        }
+        let Some((own, _)) = catalogue::resolve(call.model) else {
+            let method =
+                if call.method == Method::CountTokens { call.method } else { Method::Generate };
+            return Err(GoogleError::model_not_found(call.model, call.version, method.name()));
+        };
+        let target = Target { model: own.to_owned(), backend: call.backend };
+        if !self.0.config.strict {
+            let request = parsed.unchecked();
+            let accepted = Accepted { request, counts: Default::default(), mismatch: None };
+            return Ok((target, accepted));
+        }
+        let accepted = parsed.check(&target, &self.0.signer)?;
+        if accepted.request.cached_content.is_some() {
+            return Err(errors::no_cache());
+        }
+        let counted = |count: usize| u64::try_from(count).unwrap_or(0);
+        let mut state = self.state();
+        let counters = &mut state.counters;
+        counters.signatures += counted(accepted.counts.signatures);
+        counters.placeholders += counted(accepted.counts.placeholders);
+        counters.doubled += counted(accepted.counts.doubled);
+        counters.missing_ids += counted(accepted.counts.missing_ids);
+        counters.reordered += counted(accepted.counts.reordered);
+        drop(state);
+        Ok((target, accepted))
+    }
+
+    /// What the driver says, and what shall go wrong with it.
+    fn said(
+        &self,
+        call: &Call<'_>,
+        target: &Target,
+        accepted: &Accepted,
+    ) -> Result<(Turn, Option<Fault>), GoogleError> {
+        let request = &accepted.request;
+        let mut state = self.state();
+        let State { driver, used, counters, .. } = &mut *state;
+        let is_new = catalogue::resolve(&target.model)
+            .is_some_and(|(_, it)| it.generation >= toolgate_core::validate::Generation::G3_5);
+        let ids_missing = self.0.config.strict_ids && is_new && accepted.counts.missing_ids > 0;
+        if accepted.mismatch.is_some() || ids_missing {
+            counters.mismatches += 1;
+            return Ok((Turn::default(), None));
+        }
+        let Some(Driver::Script(script)) = driver else {
+            drop(state);
+            return Ok((demo::say(request), None));
+        };
+        let asked = Asked { request, model: call.model, stream: call.is_stream() };
+        let next = match script.next(used, &asked) {
+            Ok(next) => next,
+            Err(why) => {
+                counters.unexpected += 1;
+                return Err(errors::unexpected(&why));
+            }
+        };
+        match next {
+            Some(next) => {
+                counters.faults += u64::from(next.fault.is_some());
+                Ok((next.turn.clone(), next.fault.clone()))
+            }
+            None if script.then_demo => {
+                drop(state);
+                Ok((demo::say(request), None))
+            }
+            None => {
+                counters.unexpected += 1;
+                Err(errors::unexpected("the script has ended"))
+            }
+        }
+    }
+
+    fn list(
+        &self,
+        backend: Backend,
+        query: &str,
+        headers: &HeaderMap,
+    ) -> Result<Plan, GoogleError> {
+        self.0.config.keys.check(backend, query, headers)?;
+        let (field, models) = match backend {
+            Backend::Developer => ("models", catalogue::list()),
+            Backend::Vertex => ("publisherModels", catalogue::list_vertex()),
+        };
+        let number =
+            |name: &str| route::parameter(query, name).and_then(|it| it.parse::<usize>().ok());
+        let size = number("pageSize").filter(|size| *size > 0).unwrap_or(50).min(1000);
+        let start = number("pageToken").unwrap_or(0).min(models.len());
+        let end = (start + size).min(models.len());
+        let mut page = json!({ field: models.get(start..end).unwrap_or(&[]) });
+        if end < models.len() {
+            page["nextPageToken"] = json!(end.to_string());
+        }
+        Ok(pretty(&page))
+    }
+
+    fn get(
+        &self,
+        version: &str,
+        model: &str,
+        query: &str,
+        headers: &HeaderMap,
+    ) -> Result<Plan, GoogleError> {
+        self.0.config.keys.check(Backend::Developer, query, headers)?;
+        catalogue::get(model).map(|it| pretty(&it)).ok_or_else(|| errors::no_model(model, version))
+    }
+
+    /// The simulator's own URLs.
+    fn window(&self, verb: &Verb, what: &str, body: &Bytes) -> Plan {
+        let text = || String::from_utf8_lossy(body);
+        let done = || Plan::whole(204, JSON, Bytes::new());
+        let refused = |why: String| Plan::whole(400, JSON, json!({ "error": why }).to_string());
+        match (verb.as_str(), what) {
+            ("GET", "requests") => {
+                let seen: Vec<_> = self.requests().iter().map(Seen::to_json).collect();
+                pretty(&Value::Array(seen))
+            }
+            ("DELETE", "requests" | "counters") => {
+                self.clear();
+                done()
+            }
+            ("GET", "counters") => {
+                pretty(&serde_json::to_value(self.counters()).unwrap_or_default())
+            }
+            ("POST", "script") => match Script::parse(&text()) {
+                Ok(script) => {
+                    self.set_driver(Driver::Script(script));
+                    done()
+                }
+                Err(error) => refused(error.to_string()),
+            },
+            ("DELETE", "script") => {
+                self.set_driver(Driver::Demo);
+                done()
+            }
+            ("POST", "faults") => match serde_json::from_slice(body) {
+                Ok(faults) => {
+                    self.set_faults(faults);
+                    done()
+                }
+                Err(error) => refused(error.to_string()),
+            },
+            ("DELETE", "faults") => {
+                self.set_faults(Vec::new());
+                done()
+            }
+            _ => Plan::whole(404, JSON, errors::no_such_url().to_body()),
+        }
+    }
+}
+
+impl State {
+    fn drive(&mut self, driver: Driver, faults: &[FaultRule]) {
+        self.faults = faults.to_vec();
+        if let Driver::Script(script) = &driver {
+            self.faults.extend(script.faults.iter().cloned());
+        }
+        self.used.clear();
+        self.driver = Some(driver);
+    }
+}

@@ -1,0 +1,61 @@
+//! How many tokens something has: four characters each, as a rule of thumb.
+
+use serde_json::Value;
+use toolgate_core::validate::{Content, Data, Request};
+
+/// What a picture costs.
+const MEDIUM: u64 = 258;
+
+/// The tokens of a text.
+pub(crate) fn of_text(text: &str) -> u64 {
+    u64::try_from(text.chars().count().div_ceil(4)).unwrap_or(u64::MAX)
+}
+
+/// The tokens of a JSON value.
+pub(crate) fn of_json(value: &Value) -> u64 {
+    of_text(&value.to_string())
+}
+
+/// The tokens of a prompt: words and pictures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    pub(crate) text: u64,
+    pub(crate) media: u64,
+}
+
+impl Prompt {
+    pub(crate) fn total(self) -> u64 {
+        self.text + self.media
+    }
+}
+
+/// The tokens of a request.
+pub(crate) fn of_request(request: &Request) -> Prompt {
+    let mut prompt = Prompt::default();
+    for content in request.contents.iter().chain(&request.system) {
+        add(content, &mut prompt);
+    }
+    for function in &request.functions {
+        prompt.text += 8 + of_text(&function.name) + of_text(&function.description);
+        prompt.text += function.schema.as_ref().map_or(0, of_json);
+    }
+    prompt
+}
+
+fn add(content: &Content, prompt: &mut Prompt) {
+    for part in &content.parts {
+        match &part.data {
+            Data::None => {}
+            Data::Text(text) => prompt.text += of_text(text),
+            Data::Media { .. } => prompt.media += MEDIUM,
+            Data::Call { name, args, .. } => {
+                prompt.text += of_text(name) + args.values().map(of_json).sum::<u64>() + 4;
+            }
+            Data::Response { name, response, media, .. } => {
+                prompt.text += of_text(name) + response.values().map(of_json).sum::<u64>() + 4;
+                prompt.media += MEDIUM * u64::try_from(media.len()).unwrap_or(0);
+            }
+            Data::Server(_, value) => prompt.text += of_json(value),
+        }
+    }
+}
