@@ -1,9 +1,13 @@
 //! `toolgate sim`
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use toolgate_sim::{Cassette, Driver, Keys, Script, Sim, SimConfig, serve};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -13,8 +17,52 @@ pub(crate) struct Args {
     /// A script (TOML or JSON); without one the demo model answers
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// A recorded exchange to repeat
+    #[arg(long, value_name = "FILE", conflicts_with = "script")]
+    replay: Option<PathBuf>,
+    /// Take requests without a key too
+    #[arg(long)]
+    no_key: bool,
+    /// Where ids, signatures and chances come from
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
 }
 
-pub(crate) fn run(_args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let read = |path: &PathBuf| {
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    let driver = match (&args.script, &args.replay) {
+        (Some(path), _) => {
+            let script = Script::parse(&read(path)?);
+            Driver::Script(script.with_context(|| path.display().to_string())?)
+        }
+        (None, Some(path)) => {
+            let cassette = Cassette::parse(&read(path)?);
+            Driver::Replay(cassette.with_context(|| path.display().to_string())?)
+        }
+        (None, None) => Driver::Demo,
+    };
+    let keys = if args.no_key { Keys::NotNeeded } else { Keys::Any };
+    let sim = Sim::new(SimConfig { driver, keys, seed: args.seed, ..SimConfig::default() });
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(&args.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}", args.listen))?;
+        let mut stdout = std::io::stdout();
+        writeln!(stdout, "toolgate sim listens on http://{}", listener.local_addr()?)?;
+        stdout.flush()?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let told = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        serve(sim, listener, told).await;
+        Ok::<_, anyhow::Error>(())
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -204,7 +204,7 @@ fn types(frames: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn r99_plain_text_is_one_message() {
+fn r98_r99_plain_text_is_one_message() {
     let frames = encode(&[start(), text("Hel"), text("lo"), stop()], &curious());
     assert_eq!(
         types(&frames),
@@ -242,7 +242,7 @@ fn j3_usage_has_every_count() {
 }
 
 #[test]
-fn i5_calls_are_added_said_and_done() {
+fn r86_i5_calls_are_added_said_and_done() {
     let frames = encode(&[start(), signed("tg1_a", "look", r#"{"q": "ä"}"#), stop()], &curious());
     assert_eq!(
         types(&frames),
@@ -274,7 +274,7 @@ fn i5_calls_are_added_said_and_done() {
 }
 
 #[test]
-fn r88_text_and_calls_stay_in_order() {
+fn r88_r89_text_and_calls_stay_in_order() {
     check(
         &[
             start(),
@@ -303,6 +303,23 @@ fn c1_a_calls_signature_rides_before_it() {
         &[start(), text("Now"), signed("tga", "f", "{}"), stop()],
         &["message Now", "reasoning - <call tga>", "function_call f({})"],
     );
+}
+
+#[test]
+fn c6_a_signature_is_said_once() {
+    let frames = encode(&[start(), text("Now"), signed("tga", "f", "{}"), stop()], &curious());
+    let output = frames.last().unwrap()["response"]["output"].to_string();
+    assert_eq!(output.matches("callsig").count(), 1);
+}
+
+#[test]
+fn law8_debug_keeps_signatures_secret() {
+    let mut encoder = StreamEncoder::new(curious(), stamp(), Sealer::default());
+    for event in [start(), signed("tga", "f", "{}"), text("a"), signs(false, 1)] {
+        encoder.event(&event, &mut Vec::new());
+    }
+    let shown = format!("{encoder:?}");
+    assert!(!shown.contains("sig"), "{shown}");
 }
 
 #[test]
@@ -589,6 +606,31 @@ fn k1_a_ping_repeats_the_response() {
     grammar::check_stream(&out).unwrap();
     let pings = String::from_utf8(out).unwrap().matches("event: response.in_progress").count();
     assert_eq!(pings, 3);
+}
+
+#[test]
+fn i3_messages_have_a_line_and_a_lane_each() {
+    let echo = echo_of(&json!({
+        "type": "response.create", "model": "m", "input": "x", "generate": false, "stream_id": "s1",
+    }));
+    assert!(echo.prewarm);
+    let mut encoder =
+        StreamEncoder::new(echo, stamp(), Sealer::default()).framed(Framing::Messages);
+    let mut out = Vec::new();
+    encoder.event(&start(), &mut out);
+    encoder.event(&stop(), &mut out);
+    let lines: Vec<Value> = String::from_utf8(out)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(types(&lines), ["created", "in_progress", "completed"]);
+    for line in &lines {
+        assert_eq!(line["stream_id"], "s1");
+        assert_eq!(line["response"]["id"], encoder.response_id());
+    }
+    let whole: Value = serde_json::from_slice(&encoder.response()).unwrap();
+    assert_eq!(whole, lines[2]["response"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::content::{Piece, decode_content};
+use super::fields::{string, text, unescaped};
 use super::items::Conversation;
 use super::wire::Item;
 use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource, Part, Role};
@@ -38,35 +39,29 @@ impl<'a> Conversation<'a, '_> {
         }
         let Some(sealed) = &item.encrypted_content else { return Ok(()) };
         let at = at.field("encrypted_content");
-        let sealed = sealed.clone().into_text().map(|text| (text, sealed.as_borrowed()));
-        let (text, borrowed) = sealed.ok_or_else(|| at.bad("expected a string"))?;
-        match self.open(&text, borrowed) {
+        let envelope = match sealed.as_borrowed().and_then(unescaped) {
+            Some("") => return Ok(()),
+            // The envelope borrows from the body.
+            Some(plain) => match self.options.sealer.open(plain) {
+                Opened::Ours(envelope) => Some(envelope),
+                Opened::Forged | Opened::Foreign => None,
+            },
+            None => {
+                let text = sealed.as_text().ok_or_else(|| at.bad("expected a string"))?;
+                match self.options.sealer.open(&text.decode()) {
+                    Opened::Ours(envelope) => Some(owned(envelope)),
+                    Opened::Forged | Opened::Foreign => None,
+                }
+            }
+        };
+        match envelope {
             Some(envelope) => self.push(Role::Model, Part::Sealed(envelope)),
-            None if text.is_empty() => {}
             None => losses.push(at.loss(
                 LossCode::ForeignSignature,
                 "not sealed by this gateway; it means nothing to Gemini",
             )),
         }
         Ok(())
-    }
-
-    /// Opens an envelope, which borrows from the body where the literal has no escapes.
-    fn open(&self, text: &Text<'a>, literal: Option<&'a str>) -> Option<Envelope<'a>> {
-        let plain = literal
-            .and_then(|literal| literal.strip_prefix('"')?.strip_suffix('"'))
-            .filter(|inner| memchr::memchr(b'\\', inner.as_bytes()).is_none());
-        let opened = match plain {
-            Some(plain) => self.options.sealer.open(plain),
-            None => match self.options.sealer.open(&text.decode()) {
-                Opened::Ours(envelope) => Opened::Ours(owned(envelope)),
-                Opened::Forged | Opened::Foreign => Opened::Foreign,
-            },
-        };
-        match opened {
-            Opened::Ours(envelope) => Some(envelope),
-            Opened::Forged | Opened::Foreign => None,
-        }
     }
 
     pub(super) fn read_compaction(
@@ -92,13 +87,13 @@ impl<'a> Conversation<'a, '_> {
     }
 
     /// A picture that the model made.
-    pub(super) fn read_image(&mut self, item: Item<'a>, at: &Path<'_>) -> Result<(), BadRequest> {
-        let Some(result) = item.result else { return Ok(()) };
+    pub(super) fn read_image(&mut self, item: &Item<'a>, at: &Path<'_>) -> Result<(), BadRequest> {
+        let Some(data) = text(item.result.as_ref(), at, "result")? else { return Ok(()) };
         if self.is_carried() {
             return Ok(());
         }
-        let data = result.into_text().ok_or_else(|| at.field("result").bad("expected a string"))?;
-        let format = item.output_format.map_or(Cow::Borrowed("png"), |format| format.0);
+        let format = string(item.output_format.as_ref(), at, "output_format")?;
+        let format = format.as_deref().unwrap_or("png");
         let media = Media {
             mime: Some(Cow::Owned(format!("image/{format}"))),
             source: MediaSource::Inline(data),

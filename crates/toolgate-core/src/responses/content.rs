@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::wire::{Audio, Content, Str};
+use super::fields::{string, text};
+use super::wire::{Audio, Content};
 use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource, Part, ResultPart};
 use crate::json::{self, Kind, Path, Raw, Text};
 
@@ -110,16 +111,19 @@ fn decode_parts<'a>(
         let at = at.index(index);
         let piece = match part.kind.as_ref().map(|kind| &*kind.0) {
             Some("input_text" | "output_text" | "text" | "summary_text" | "reasoning_text")
-            | None => Some(Piece::Text(part.text.ok_or_else(|| at.field("text").bad("missing"))?)),
+            | None => {
+                let said = text(part.text.as_ref(), &at, "text")?;
+                Some(Piece::Text(said.ok_or_else(|| at.field("text").bad("missing"))?))
+            }
             Some("refusal") => {
-                let said = part.refusal.or(part.text);
+                let said = text(part.refusal.as_ref().or(part.text.as_ref()), &at, "refusal")?;
                 Some(Piece::Text(said.ok_or_else(|| at.field("refusal").bad("missing"))?))
             }
             Some("input_image" | "image_url" | "computer_screenshot") => {
-                decode_image(part, &at, losses)?
+                decode_image(&part, &at, losses)?
             }
-            Some("input_file") => decode_file(part, &at, losses)?,
-            Some("input_audio") => Some(decode_audio(part.input_audio, &at)?),
+            Some("input_file") => decode_file(&part, &at, losses)?,
+            Some("input_audio") => Some(decode_audio(part.input_audio.as_ref(), &at, losses)?),
             Some(kind) => {
                 losses.push(at.loss(
                     LossCode::Changed,
@@ -137,12 +141,12 @@ fn decode_parts<'a>(
 
 /// A picture by address, which may hold the picture itself.
 fn decode_image<'a>(
-    part: Content<'a>,
+    part: &Content<'a>,
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<Option<Piece<'a>>, BadRequest> {
-    let Some(address) = part.image_url else {
-        return unreachable_file(part.file_id, at, losses);
+    let Some(address) = part.image_url.clone() else {
+        return unreachable_file(part.file_id.as_ref(), at, losses);
     };
     let at = at.field("image_url");
     let address = match address.kind() {
@@ -160,16 +164,16 @@ fn url_member(object: &str) -> Option<Text<'_>> {
 }
 
 fn decode_file<'a>(
-    part: Content<'a>,
+    part: &Content<'a>,
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<Option<Piece<'a>>, BadRequest> {
-    let name = part.filename.map(|name| name.0);
-    if let Some(address) = part.file_url {
+    let name = string(part.filename.as_ref(), at, "filename")?;
+    if let Some(address) = text(part.file_url.as_ref(), at, "file_url")? {
         return Ok(Some(Piece::Media(media_at(address, name))));
     }
-    let Some(data) = part.file_data else {
-        return unreachable_file(part.file_id, at, losses);
+    let Some(data) = text(part.file_data.as_ref(), at, "file_data")? else {
+        return unreachable_file(part.file_id.as_ref(), at, losses);
     };
     let plain = data.decode();
     let media = match data_url(&plain) {
@@ -183,9 +187,14 @@ fn decode_file<'a>(
     Ok(Some(Piece::Media(media)))
 }
 
-fn decode_audio<'a>(audio: Option<Audio<'a>>, at: &Path<'_>) -> Result<Piece<'a>, BadRequest> {
+fn decode_audio<'a>(
+    audio: Option<&Raw<'a>>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<Piece<'a>, BadRequest> {
     let at = at.field("input_audio");
-    let audio = audio.ok_or_else(|| at.bad("missing"))?;
+    let json = audio.and_then(Raw::as_borrowed).ok_or_else(|| at.bad("missing"))?;
+    let audio: Audio<'a> = json::read(json, &at, losses)?;
     let data = audio.data.ok_or_else(|| at.field("data").bad("missing"))?;
     let mime = audio.format.map(|format| Cow::Owned(format!("audio/{}", format.0)));
     let source = MediaSource::Inline(data);
@@ -194,14 +203,15 @@ fn decode_audio<'a>(audio: Option<Audio<'a>>, at: &Path<'_>) -> Result<Piece<'a>
 
 /// A file that was uploaded to OpenAI: there is nothing here to read.
 fn unreachable_file<'a>(
-    file: Option<Str<'a>>,
+    file: Option<&Raw<'a>>,
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<Option<Piece<'a>>, BadRequest> {
+    let file = string(file, at, "file_id")?;
     let file = file.ok_or_else(|| at.bad("names neither an address, data nor a file"))?;
     losses.push(at.field("file_id").loss(
         LossCode::PartDropped,
-        format!("`{}` is a file at OpenAI, which cannot be read here; send its bytes", file.0),
+        format!("`{file}` is a file at OpenAI, which cannot be read here; send its bytes"),
     ));
     Ok(None)
 }

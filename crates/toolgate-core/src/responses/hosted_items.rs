@@ -1,20 +1,19 @@
 //! Input items of the tools that OpenAI defines and the client runs.
 
-use std::borrow::Cow;
-
 use super::content::{decode_output, media_at};
+use super::fields::{required, string};
 use super::hosted::{TOOL_SEARCH, arguments_of_action, arguments_of_actions};
 use super::items::{Conversation, decode_arguments};
 use super::tools::Toolbox;
-use super::wire::{Item, Str};
-use crate::canon::{BadRequest, CallInput, LossCode, Losses, ResultPart};
+use super::wire::Item;
+use crate::canon::{BadRequest, CallInput, LossCode, Losses, ResultPart, ToolName};
 use crate::json::{self, Kind, Path, Raw, Text};
 
 impl<'a> Conversation<'a, '_> {
     pub(super) fn read_hosted_call(
         &mut self,
         kind: &str,
-        mut item: Item<'a>,
+        item: &Item<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
@@ -35,10 +34,12 @@ impl<'a> Conversation<'a, '_> {
             losses.push(at.loss(LossCode::PartDropped, "a search on somebody else's server"));
             return Ok(());
         }
+        let id = string(item.id.as_ref(), at, "id")?;
+        let call_id = string(item.call_id.as_ref(), at, "call_id")?;
         if kind == "local_shell_call"
-            && let (Some(id), Some(call_id)) = (&item.id, &item.call_id)
+            && let (Some(id), Some(call_id)) = (id, call_id)
         {
-            self.local_shells.insert(id.0.clone(), call_id.0.clone());
+            self.local_shells.insert(id, call_id);
         }
         let name = match kind {
             "local_shell_call" => "local_shell",
@@ -47,28 +48,28 @@ impl<'a> Conversation<'a, '_> {
             "computer_call" => "computer",
             _ => TOOL_SEARCH,
         };
-        item.name = Some(Str(Cow::Borrowed(name)));
-        self.push_call(item, input, at)
+        self.push_call_of(ToolName::plain(name), item, input, at)
     }
 
     pub(super) fn read_hosted_output(
         &mut self,
         kind: &str,
-        item: Item<'a>,
+        item: &Item<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
-        let id = item.call_id.or(item.id).ok_or_else(|| at.field("call_id").bad("missing"))?.0;
+        let id = required(item.call_id.as_ref().or(item.id.as_ref()), at, "call_id")?;
         let id = self.local_shells.get(&id).cloned().unwrap_or(id);
-        let failed = item.status.as_ref().is_some_and(|status| status.0 == "failed");
+        let status = string(item.status.as_ref(), at, "status")?;
+        let failed = status.as_deref() == Some("failed");
         let at_output = at.field("output");
-        let content = match (kind, item.output) {
-            ("computer_call_output", Some(shot)) => screenshot(&shot, &at_output, losses)?,
+        let content = match (kind, item.output.as_ref()) {
+            ("computer_call_output", Some(shot)) => screenshot(shot, &at_output, losses)?,
             ("apply_patch_call_output", None) => {
-                let said = item.status.map_or(Cow::Borrowed("completed"), |status| status.0);
-                vec![ResultPart::Text(Text::new(&said))]
+                let said = status.as_deref().unwrap_or("completed");
+                vec![ResultPart::Text(Text::new(said))]
             }
-            (_, output) => decode_output(output.as_ref(), &at_output, losses)?,
+            (_, output) => decode_output(output, &at_output, losses)?,
         };
         self.push_result(Some(id), None, failed, content);
         Ok(())
@@ -77,7 +78,7 @@ impl<'a> Conversation<'a, '_> {
     /// Declares what a search found, and tells the model its names.
     pub(super) fn read_found_tools(
         &mut self,
-        item: Item<'a>,
+        item: &Item<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
@@ -87,14 +88,14 @@ impl<'a> Conversation<'a, '_> {
             found.declare(tools, &at, true, &mut Losses::new())?;
             self.toolbox.declare(tools, &at, true, losses)?;
         }
-        let Some(call_id) = item.call_id else { return Ok(()) };
+        let Some(call_id) = string(item.call_id.as_ref(), at, "call_id")? else { return Ok(()) };
         let names: Vec<_> = found.names().map(ToString::to_string).collect();
         let said = match names.as_slice() {
             [] => "no tools found".to_owned(),
             names => format!("these tools can be called now: {}", names.join(", ")),
         };
         let content = vec![ResultPart::Text(Text::new(&said))];
-        self.push_result(Some(call_id.0), None, false, content);
+        self.push_result(Some(call_id), None, false, content);
         Ok(())
     }
 }

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::amend::input_items;
 use super::content::{Piece, decode_content, decode_output};
 use super::echo::ItemReference;
+use super::fields::{required, string, text};
 use super::tools::Toolbox;
-use super::wire::{Item, Reasoning, TextConfig};
+use super::wire::{Input, Item, Reasoning, TextConfig};
 use crate::canon::{
     BadRequest, Call, CallInput, DecodeOptions, LossCode, Losses, Part, ResultPart, Role, ToolName,
     ToolResult, Turn,
@@ -50,20 +52,20 @@ impl<'a, 'o> Conversation<'a, 'o> {
     /// Reads `input`: a string, or items.
     pub(super) fn read_input(
         &mut self,
-        input: &Raw<'a>,
+        input: Input<'a>,
+        body: &'a str,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
-        let at = Path::Root.field("input");
-        match input.kind() {
-            Kind::String => {
-                if let Some(text) = input.clone().into_text().filter(|text| !text.is_empty()) {
-                    self.push(Role::User, Part::text(text));
+        match input {
+            Input::Text(text) => {
+                if !text.is_empty() {
+                    self.push_user(Text::new(&text));
                 }
                 Ok(())
             }
-            Kind::Array => self.read_items(input, &at, losses),
-            Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
-                Err(at.bad("expected a string or an array of items"))
+            Input::Items(items) => {
+                let raws = || input_items(body).unwrap_or_default();
+                self.read_items(&items, raws, &Path::Root.field("input"), losses)
             }
         }
     }
@@ -80,28 +82,31 @@ impl<'a, 'o> Conversation<'a, 'o> {
                 self.system.extend(instructions.clone().into_text().filter(|it| !it.is_empty()));
                 Ok(())
             }
-            Kind::Array => self.read_items(instructions, &at, losses),
+            Kind::Array => {
+                let json = instructions.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
+                let items: Vec<Item<'a>> = json::read(json, &at, losses)?;
+                let raws = || serde_json::from_str(json).unwrap_or_default();
+                self.read_items(&items, raws, &at, losses)
+            }
             Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
                 Err(at.bad("expected a string or an array of items"))
             }
         }
     }
 
+    /// Reads items; `raws` gives their JSON, which is asked for only where one is not understood.
     fn read_items(
         &mut self,
-        array: &Raw<'a>,
+        items: &[Item<'a>],
+        raws: impl Fn() -> Vec<Raw<'a>>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
-        let json = array.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
-        let items: Vec<Item<'a>> = json::read(json, at, losses)?;
-        let mut raws: Option<Vec<Raw<'a>>> = None;
-        for (index, item) in items.into_iter().enumerate() {
+        let mut known: Option<Vec<Raw<'a>>> = None;
+        for (index, item) in items.iter().enumerate() {
             let at = at.index(index);
             if let Some(kind) = self.read_item(item, index, &at, losses)? {
-                let raws =
-                    raws.get_or_insert_with(|| serde_json::from_str(json).unwrap_or_default());
-                if let Some(raw) = raws.get(index) {
+                if let Some(raw) = known.get_or_insert_with(&raws).get(index) {
                     let text = Text::new(&format!("{kind}: {}", raw.compact()));
                     self.push(Role::User, Part::text(text));
                 }
@@ -117,7 +122,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
     /// Reads one item; gives its type where it can only be kept as text.
     fn read_item(
         &mut self,
-        item: Item<'a>,
+        item: &Item<'a>,
         index: usize,
         at: &Path<'_>,
         losses: &mut Losses,
@@ -129,16 +134,14 @@ impl<'a, 'o> Conversation<'a, 'o> {
             None => return Err(at.field("type").bad("missing")),
         };
         match &*kind {
-            "message" => self.read_message(&item, at, losses)?,
+            "message" => self.read_message(item, at, losses)?,
             "function_call" => {
                 let input =
                     decode_arguments(item.arguments.as_ref(), &at.field("arguments"), losses)?;
                 self.push_call(item, input, at)?;
             }
             "custom_tool_call" => {
-                let at_input = at.field("input");
-                let input = item.input.clone().map_or(Some(Text::EMPTY), Raw::into_text);
-                let input = input.ok_or_else(|| at_input.bad("expected a string"))?;
+                let input = text(item.input.as_ref(), at, "input")?.unwrap_or(Text::EMPTY);
                 self.push_call(item, CallInput::Text(input), at)?;
             }
             "function_call_output" | "custom_tool_call_output" => {
@@ -156,15 +159,12 @@ impl<'a, 'o> Conversation<'a, 'o> {
                     self.toolbox.declare(tools, &at.field("tools"), false, losses)?;
                 }
             }
-            "reasoning" => self.read_reasoning(&item, at, losses)?,
-            "compaction" | "compaction_summary" => self.read_compaction(&item, at, losses)?,
+            "reasoning" => self.read_reasoning(item, at, losses)?,
+            "compaction" | "compaction_summary" => self.read_compaction(item, at, losses)?,
             "compaction_trigger" => self.compact = true,
-            "configuration_update" => {
-                self.reasoning = item.reasoning.or_else(|| self.reasoning.take());
-                self.text = item.text.or_else(|| self.text.take());
-            }
+            "configuration_update" => self.read_update(item, at, losses)?,
             "item_reference" => {
-                let id = item.id.ok_or_else(|| at.field("id").bad("missing"))?.0;
+                let id = required(item.id.as_ref(), at, "id")?;
                 losses.push(at.loss(
                     LossCode::PartDropped,
                     format!("`{id}` is only a reference, and nothing is stored under it"),
@@ -210,7 +210,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
-        let role = match item.role.as_ref().map(|role| &*role.0) {
+        let role = match string(item.role.as_ref(), at, "role")?.as_deref() {
             Some("user") => Role::User,
             Some("assistant") => Role::Model,
             Some("system" | "developer") => Role::Instruction,
@@ -234,15 +234,25 @@ impl<'a, 'o> Conversation<'a, 'o> {
         Ok(())
     }
 
-    pub(super) fn push_call(
+    fn push_call(
         &mut self,
-        item: Item<'a>,
+        item: &Item<'a>,
         input: CallInput<'a>,
         at: &Path<'_>,
     ) -> Result<(), BadRequest> {
-        let name = item.name.ok_or_else(|| at.field("name").bad("missing"))?.0;
-        let tool = ToolName { namespace: item.namespace.map(|it| it.0), name };
-        let id = item.call_id.or(item.id).ok_or_else(|| at.field("call_id").bad("missing"))?.0;
+        let name = required(item.name.as_ref(), at, "name")?;
+        let namespace = string(item.namespace.as_ref(), at, "namespace")?;
+        self.push_call_of(ToolName { namespace, name }, item, input, at)
+    }
+
+    pub(super) fn push_call_of(
+        &mut self,
+        tool: ToolName<'a>,
+        item: &Item<'a>,
+        input: CallInput<'a>,
+        at: &Path<'_>,
+    ) -> Result<(), BadRequest> {
+        let id = required(item.call_id.as_ref().or(item.id.as_ref()), at, "call_id")?;
         self.push(
             Role::Model,
             Part::Call(Call { id, upstream_id: None, tool, input, signature: None }),
@@ -264,16 +274,33 @@ impl<'a, 'o> Conversation<'a, 'o> {
         );
     }
 
+    /// From here on the model thinks as hard, and answers in the form, that the item says.
+    fn read_update(
+        &mut self,
+        item: &Item<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        if let Some(json) = item.reasoning.as_ref().and_then(Raw::as_borrowed) {
+            self.reasoning = Some(json::read(json, &at.field("reasoning"), losses)?);
+        }
+        if let Some(json) = item.text.as_ref().and_then(Raw::as_borrowed) {
+            self.text = Some(json::read(json, &at.field("text"), losses)?);
+        }
+        Ok(())
+    }
+
     fn read_output(
         &mut self,
-        item: Item<'a>,
+        item: &Item<'a>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
         let content = decode_output(item.output.as_ref(), &at.field("output"), losses)?;
-        let namespace = item.namespace.map(|it| it.0);
-        let tool = item.name.map(|name| ToolName { namespace, name: name.0 });
-        let call_id = item.call_id.map(|id| id.0);
+        let namespace = string(item.namespace.as_ref(), at, "namespace")?;
+        let name = string(item.name.as_ref(), at, "name")?;
+        let tool = name.map(|name| ToolName { namespace, name });
+        let call_id = string(item.call_id.as_ref(), at, "call_id")?;
         if call_id.is_none() && tool.is_none() {
             return Err(at.field("call_id").bad("missing"));
         }

@@ -24,6 +24,7 @@ mod compaction;
 mod content;
 mod echo;
 mod error;
+mod fields;
 mod frames;
 mod hosted;
 mod hosted_items;

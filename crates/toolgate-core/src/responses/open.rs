@@ -1,10 +1,12 @@
 //! Items that are still being said.
+//!
+//! They hold signatures, so none of them can be printed.
 
 use super::frames::{member, number};
 use super::search::Citation;
 use crate::json::{Text, write};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) enum Open {
     #[default]
     Nothing,
@@ -13,7 +15,7 @@ pub(super) enum Open {
     Code(Code),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Message {
     pub(super) id: String,
     pub(super) text: Text<'static>,
@@ -26,14 +28,14 @@ pub(super) struct Message {
     pub(super) searches: Vec<Vec<u8>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Reasoning {
     pub(super) id: String,
     pub(super) text: Text<'static>,
     pub(super) sealed: Option<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Code {
     pub(super) id: String,
     pub(super) code: Text<'static>,

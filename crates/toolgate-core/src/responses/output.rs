@@ -23,7 +23,7 @@ use crate::json::{Raw, Text, write};
 use crate::seal::{Envelope, Sealed, Sealer};
 
 /// Writes items, their events, and keeps the finished ones for the end.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Output {
     pub(super) frames: Frames,
     ids: IdGen,

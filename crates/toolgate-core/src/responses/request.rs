@@ -26,16 +26,16 @@ use crate::json::{self, Kind, Path, Raw, Text};
 /// # Ok::<(), toolgate_core::canon::BadRequest>(())
 /// ```
 pub fn decode_request<'a>(
-    body: &'a str,
+    source: &'a str,
     options: &DecodeOptions<'_>,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
     let root = Path::Root;
     let mut losses = Losses::new();
     // serde would take an array for the fields in their order.
-    if body.trim_start().starts_with('[') {
+    if source.trim_start().starts_with('[') {
         return Err(root.bad("expected an object"));
     }
-    let mut body: Body<'a> = json::read(body, &root, &mut losses)?;
+    let mut body: Body<'a> = json::read(source, &root, &mut losses)?;
     let model = body.model.take().ok_or_else(|| root.field("model").bad("missing"))?.0;
 
     let mut said = Conversation::new(options);
@@ -45,8 +45,8 @@ pub fn decode_request<'a>(
     if let Some(instructions) = &body.instructions {
         said.read_instructions(instructions, &mut losses)?;
     }
-    match &body.input {
-        Some(input) => said.read_input(input, &mut losses)?,
+    match body.input.take() {
+        Some(input) => said.read_input(input, source, &mut losses)?,
         None if continues(&body) => {}
         None => return Err(root.field("input").bad("missing")),
     }

@@ -1,5 +1,7 @@
 //! Events as OpenAI streams them.
 
+use std::fmt;
+
 use super::echo::Echo;
 use super::error::{code_of, failed_message};
 use super::frames::{Frames, Framing};
@@ -15,7 +17,7 @@ use crate::seal::Sealer;
 /// ```text
 /// response.created  response.in_progress  item*  (response.completed | .incomplete | .failed)
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct StreamEncoder {
     echo: Echo,
     head: Head,
@@ -146,6 +148,17 @@ impl StreamEncoder {
             },
         };
         self.head.write(out, &state);
+    }
+}
+
+impl fmt::Debug for StreamEncoder {
+    /// Without the items: they hold signatures.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamEncoder")
+            .field("response_id", &self.head.id)
+            .field("started", &self.started)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
     }
 }
 

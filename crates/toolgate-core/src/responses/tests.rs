@@ -106,6 +106,8 @@ fn messages() {
         r#"input[0].role: expected "user", "assistant", "system" or "developer""#,
     );
     check_bad(r#"{"content":"a"}"#, "input[0].type: missing");
+    let odd = decode(r#"{"model":"m","input":"a\ud800"}"#);
+    assert_eq!(odd.request.turns.len(), 1);
     check_bad(
         r#"{"role":"user","content":[{"type":"input_text","text":1}]}"#,
         "input[0].content[0].text: expected a string",
@@ -113,13 +115,25 @@ fn messages() {
 }
 
 #[test]
-fn r90_r92_results_follow_calls() {
+fn r90_r91_r92_results_follow_calls() {
     check(
         r#"{"role":"user","content":"go"},{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"content":null},{"role":"assistant","content":"ok"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\": 1.0}","status":"completed","parsed_arguments":{}},{"type":"function_call","call_id":"c2","name":"g","namespace":"ns","arguments":""},{"type":"function_call_output","call_id":"c2","output":"{\"x\":1}"},{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,iVBO"}]},{"role":"user","content":"and?"}"#,
         &[
             r#"user "go""#,
             r#"model (hm) "ok" c1=f{"a": 1.0} c2=ns.g{}"#,
             r#"user [c2: "{\"x\":1}"] [c1: "see" <image/png iVBO>] "and?""#,
+        ],
+    );
+}
+
+#[test]
+fn c5_e3_ids_that_do_not_match_are_passed_on() {
+    check(
+        r#"{"type":"function_call_output","call_id":"toolu_01-ab","output":"x"},{"type":"function_call","call_id":"call_a","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"call_a__sig","output":"y"},{"type":"function_call_output","name":"f","namespace":"n","output":"z"}"#,
+        &[
+            r#"user [toolu_01-ab: "x"]"#,
+            "model call_a=f{}",
+            r#"user [call_a__sig: "y"] [? n.f: "z"]"#,
         ],
     );
 }
@@ -211,6 +225,21 @@ fn what_only_openai_ran_is_kept_as_text() {
         &[
             r#"user "from_the_future: {\"type\":\"from_the_future\",\"id\":\"x\"}""#,
             "Changed input[0]",
+        ],
+    );
+    // A type that nobody knows yet may use any name for anything.
+    check(
+        r#"{"type":"note","text":"a","id":5,"status":{},"reasoning":[],"role":1}"#,
+        &[
+            r#"user "note: {\"type\":\"note\",\"text\":\"a\",\"id\":5,\"status\":{},\"reasoning\":[],\"role\":1}""#,
+            "Changed input[0]",
+        ],
+    );
+    check(
+        r#"{"role":"user","content":[{"type":"clip","text":{"v":1},"input_audio":"x"}]}"#,
+        &[
+            r#"user "{\"type\":\"clip\",\"text\":{\"v\":1},\"input_audio\":\"x\"}""#,
+            "Changed input[0].content[0]",
         ],
     );
     for kind in ["file_search_call", "mcp_approval_request", "program", "code_interpreter_call"] {
@@ -311,9 +340,39 @@ fn r15_r102_functions_flat_and_nested() {
         &["tools[0] a -", "tools[1] a -"],
     );
     let sealer = Sealer::default();
-    let body = r#"{"model":"m","input":"x","tools":[{"type":"function","function":{}}]}"#;
-    let bad = decode_request(body, &DecodeOptions { sealer: &sealer }).unwrap_err();
-    assert_eq!(bad.at, "tools[0].name");
+    for (tool, at) in [
+        (r#"{"type":"function","function":{}}"#, "tools[0].name"),
+        (r#"{"type":"function","name":5}"#, "tools[0].name"),
+        (r#"{"type":"function","name":"a","description":5}"#, "tools[0].description"),
+        (r#"{"type":"function","name":"a","defer_loading":5}"#, "tools[0].defer_loading"),
+        (r#"{"type":"custom","name":"a","format":{"definition":5}}"#, "tools[0].format.definition"),
+    ] {
+        let body = format!(r#"{{"model":"m","input":"x","tools":[{tool}]}}"#);
+        let bad = decode_request(&body, &DecodeOptions { sealer: &sealer }).unwrap_err();
+        assert_eq!(bad.at, at, "{tool}");
+    }
+}
+
+#[test]
+fn r85_r102_the_acceptance_requests_are_understood() {
+    let first = r#"{"model":"gemini-3-flash","input":"What is the weather in Tokyo?","tools":[{"type":"function","function":{"name":"get_weather","description":"Get weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}],"tool_choice":"auto","conversation":"tool-test","stream":false}"#;
+    let Decoded { request, echo, losses } = decode(first);
+    assert!(losses.is_empty() && !request.stream);
+    assert_eq!(request.tool_choice, ToolChoice::Auto);
+    assert_eq!(echo.conversation.as_deref(), Some("tool-test"));
+    let Tool::Function(function) = &request.tools[0] else { panic!("{:?}", request.tools) };
+    assert_eq!(function.name.name, "get_weather");
+    assert_eq!(function.description.as_ref().unwrap().decode(), "Get weather");
+
+    let second = r#"{"model":"gemini-3-flash","input":[{"type":"function_call_output","call_id":"call_1","output":"{\"temp\":72,\"unit\":\"F\"}"}],"conversation":"tool-test","stream":false}"#;
+    let Decoded { request, echo, losses } = decode(second);
+    assert!(losses.is_empty() && echo.tools.is_none());
+    assert_eq!(show(&request.turns[0].parts[0]), r#"[call_1: "{\"temp\":72,\"unit\":\"F\"}"]"#);
+
+    let fourth = r#"{"model":"gemini-3-flash","input":"What is 2+2?","stream":false}"#;
+    let Decoded { request, losses, .. } = decode(fourth);
+    assert!(losses.is_empty() && request.tools.is_empty());
+    assert_eq!(request.tool_choice, ToolChoice::Unset);
 }
 
 #[test]
@@ -351,6 +410,10 @@ fn tools_that_others_run() {
             "ToolDropped tools[5] shell",
             "ToolDropped tools[6] tool_search",
         ],
+    );
+    check_tools(
+        r#"{"type":"painter","name":{},"description":[],"format":"png","defer_loading":"x"}"#,
+        &["ToolDropped tools[0] painter"],
     );
     let body = r#"{"model":"m","input":"x","tools":[{"type":"local_shell"},{"type":"shell","environment":{"type":"local"}},{"type":"apply_patch"},{"type":"computer"},{"type":"tool_search","execution":"client"}]}"#;
     let decoded = decode(body);

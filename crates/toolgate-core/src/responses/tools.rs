@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::echo::CallKind;
+use super::fields::{flag, required, string, text};
 use super::hosted::{self, TOOL_SEARCH, TOOL_SEARCH_PARAMETERS};
 use super::wire::{self, Grammar};
 use crate::canon::{
@@ -118,11 +119,13 @@ impl<'a> Toolbox<'a> {
             Some("function") | None => self.declare_function(tool, place, losses),
             Some("custom") => self.declare_custom(tool, place, losses),
             Some("namespace") if namespace.is_none() => {
-                let name = tool.name.ok_or_else(|| at.field("name").bad("missing"))?.0;
+                let name = required(tool.name.as_ref(), at, "name")?;
                 if let Some(tools) = &tool.tools {
                     self.declare_in(Some(&name), tools, &at.field("tools"), loaded, losses)?;
                 }
-                if tool.description.is_some_and(|it| !it.is_empty()) {
+                if text(tool.description.as_ref(), at, "description")?
+                    .is_some_and(|it| !it.is_empty())
+                {
                     losses.push(at.field("description").loss(
                         LossCode::Ignored,
                         "Gemini's functions have no namespaces; each keeps its own description",
@@ -130,17 +133,12 @@ impl<'a> Toolbox<'a> {
                 }
                 Ok(())
             }
-            Some(TOOL_SEARCH) => {
-                self.declare_search(tool, at, losses);
-                Ok(())
-            }
+            Some(TOOL_SEARCH) => self.declare_search(&tool, at, losses),
             Some("web_search" | "web_search_2025_08_26") => {
-                self.declare_web_search(&tool, at, losses);
-                Ok(())
+                self.declare_web_search(&tool, at, losses)
             }
             Some(kind) if kind.starts_with("web_search_preview") => {
-                self.declare_web_search(&tool, at, losses);
-                Ok(())
+                self.declare_web_search(&tool, at, losses)
             }
             Some("code_interpreter") => {
                 if tool.container.as_ref().is_some_and(names_files) {
@@ -173,22 +171,25 @@ impl<'a> Toolbox<'a> {
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
         let at = place.at;
-        let deferred = tool.defer_loading;
+        let deferred = flag(tool.defer_loading.as_ref(), at, "defer_loading")?;
         // Chat's form has everything one level down.
         let tool = match &tool.function {
             Some(inner) => nested(inner, &at.field("function"), losses)?,
             None => tool,
         };
-        let name = tool.name.ok_or_else(|| at.field("name").bad("missing"))?.0;
+        let name = required(tool.name.as_ref(), at, "name")?;
         let name = ToolName { namespace: place.namespace.cloned(), name };
-        let deferred = deferred.or(tool.defer_loading).unwrap_or(false) && !place.loaded;
+        let inner = flag(tool.defer_loading.as_ref(), at, "defer_loading")?;
+        let deferred = deferred.or(inner).unwrap_or(false) && !place.loaded;
         if place.loaded && self.load(&name) {
             return Ok(());
         }
-        self.kinds.remove(&name.clone().into_owned());
+        if !self.kinds.is_empty() {
+            self.kinds.remove(&name.clone().into_owned());
+        }
         let function = Function {
             name: name.clone(),
-            description: tool.description,
+            description: text(tool.description.as_ref(), at, "description")?,
             parameters: tool.parameters,
             form: SchemaForm::JsonSchema,
             response: None,
@@ -222,7 +223,7 @@ impl<'a> Toolbox<'a> {
             Some(inner) => nested(inner, &at.field("custom"), losses)?,
             None => tool,
         };
-        let name = tool.name.ok_or_else(|| at.field("name").bad("missing"))?.0;
+        let name = required(tool.name.as_ref(), at, "name")?;
         let name = ToolName { namespace: place.namespace.cloned(), name };
         if place.loaded && self.load(&name) {
             return Ok(());
@@ -230,8 +231,8 @@ impl<'a> Toolbox<'a> {
         self.kinds.insert(name.clone().into_owned(), CallKind::Custom);
         let tool = Tool::Freeform {
             name: name.clone(),
-            description: tool.description,
-            grammar: tool.format.and_then(|format| grammar(format, at)),
+            description: text(tool.description.as_ref(), at, "description")?,
+            grammar: grammar(tool.format.as_ref(), &at.field("format"), losses)?,
         };
         self.push(name, tool);
         Ok(())
@@ -252,10 +253,15 @@ impl<'a> Toolbox<'a> {
         self.push(name, Tool::Function(function));
     }
 
-    fn declare_search(&mut self, tool: wire::Tool<'a>, at: &Path<'_>, losses: &mut Losses) {
-        if tool.execution.as_ref().is_none_or(|who| who.0 != "client") {
-            losses.push(dropped(TOOL_SEARCH, &tool, at));
-            return;
+    fn declare_search(
+        &mut self,
+        tool: &wire::Tool<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        if string(tool.execution.as_ref(), at, "execution")?.as_deref() != Some("client") {
+            losses.push(dropped(TOOL_SEARCH, tool, at));
+            return Ok(());
         }
         self.can_search = true;
         let name = ToolName::plain(TOOL_SEARCH);
@@ -263,9 +269,11 @@ impl<'a> Toolbox<'a> {
         let said = "Finds tools that are not shown yet; what it finds can be called.";
         let function = Function {
             name: name.clone(),
-            description: tool.description.or_else(|| Some(Text::new(said))),
+            description: text(tool.description.as_ref(), at, "description")?
+                .or_else(|| Some(Text::new(said))),
             parameters: tool
                 .parameters
+                .clone()
                 .or_else(|| serde_json::from_str(TOOL_SEARCH_PARAMETERS).ok()),
             form: SchemaForm::JsonSchema,
             response: None,
@@ -273,17 +281,22 @@ impl<'a> Toolbox<'a> {
             at: at.to_string(),
         };
         self.push(name, Tool::Function(function));
+        Ok(())
     }
 
-    fn declare_web_search(&mut self, tool: &wire::Tool<'a>, at: &Path<'_>, losses: &mut Losses) {
+    fn declare_web_search(
+        &mut self,
+        tool: &wire::Tool<'a>,
+        at: &Path<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), BadRequest> {
+        let size = string(tool.search_context_size.as_ref(), at, "search_context_size")?;
+        let access = flag(tool.external_web_access.as_ref(), at, "external_web_access")?;
         let ignored = [
             ("filters", tool.filters.is_some()),
             ("user_location", tool.user_location.is_some()),
-            (
-                "search_context_size",
-                tool.search_context_size.as_ref().is_some_and(|size| size.0 != "medium"),
-            ),
-            ("external_web_access", tool.external_web_access == Some(false)),
+            ("search_context_size", size.is_some_and(|size| size != "medium")),
+            ("external_web_access", access == Some(false)),
         ];
         for (name, _) in ignored.into_iter().filter(|(_, given)| *given) {
             losses.push(
@@ -292,6 +305,7 @@ impl<'a> Toolbox<'a> {
         }
         self.servers.insert(WEB_SEARCH);
         self.tools.push(Tool::Server(ServerTool::WebSearch { name: Cow::Borrowed(WEB_SEARCH) }));
+        Ok(())
     }
 }
 
@@ -306,19 +320,21 @@ fn nested<'a>(
 }
 
 /// The grammar in the form that the model reads: the syntax's name and the rules.
-fn grammar<'a>(format: Grammar<'a>, at: &Path<'_>) -> Option<Text<'a>> {
-    let format = match &format.grammar {
-        Some(inner) => {
-            let at = at.field("format");
-            json::read(inner.as_borrowed()?, &at.field("grammar"), &mut Losses::new()).ok()?
-        }
-        None => format,
-    };
-    let definition = format.definition.filter(|definition| !definition.is_empty())?;
-    let Some(syntax) = format.syntax else { return Some(definition) };
+fn grammar<'a>(
+    format: Option<&Raw<'a>>,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<Option<Text<'a>>, BadRequest> {
+    let Some(json) = format.and_then(Raw::as_borrowed) else { return Ok(None) };
+    let mut format: Grammar<'a> = json::read(json, at, losses)?;
+    if let Some(inner) = format.grammar.as_ref().and_then(Raw::as_borrowed) {
+        format = json::read(inner, &at.field("grammar"), losses)?;
+    }
+    let Some(definition) = format.definition.filter(|it| !it.is_empty()) else { return Ok(None) };
+    let Some(syntax) = format.syntax else { return Ok(Some(definition)) };
     let mut text = Text::new(&format!("syntax: {}\n", syntax.0));
     text.push(&definition);
-    Some(text)
+    Ok(Some(text))
 }
 
 fn names_files(container: &Raw<'_>) -> bool {
@@ -349,7 +365,8 @@ fn dropped(kind: &str, tool: &wire::Tool<'_>, at: &Path<'_>) -> Loss {
         | "programmatic_tool_calling" => "Gemini has no such tool",
         _ => "toolgate does not know this type of tool",
     };
-    let name = tool.name.as_ref().or(tool.server_label.as_ref()).map(|name| name.0.to_string());
+    let name = tool.name.as_ref().or(tool.server_label.as_ref()).and_then(Raw::as_text);
+    let name = name.map(|name| name.decode().into_owned());
     Loss {
         tool: Some(name.unwrap_or_else(|| kind.to_owned())),
         ..at.loss(LossCode::ToolDropped, detail)

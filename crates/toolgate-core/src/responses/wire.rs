@@ -1,12 +1,13 @@
 //! What clients send, field by field.
 //!
 //! A field that means nothing to us but is known begins with an underscore: it is read so that it
-//! is not reported as unknown. Values that come in several forms are [`Raw`].
+//! is not reported as unknown. Values that come in several forms, and the members of items, parts
+//! and tools, whose type is to be seen first, are [`Raw`].
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::Visitor;
+use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::json::{Raw, Text};
@@ -25,7 +26,7 @@ pub(super) struct Known;
 pub(super) struct Body<'a> {
     #[serde(borrow)]
     pub(super) model: Option<Str<'a>>,
-    pub(super) input: Option<Raw<'a>>,
+    pub(super) input: Option<Input<'a>>,
     pub(super) instructions: Option<Raw<'a>>,
     pub(super) tools: Option<Raw<'a>>,
     pub(super) tool_choice: Option<Raw<'a>>,
@@ -67,6 +68,13 @@ pub(super) struct Body<'a> {
     _access_programs: Option<Known>,
     #[serde(rename = "image")]
     _image: Option<Known>,
+}
+
+/// `input`: read at once, since it is nearly all of a body.
+#[derive(Debug)]
+pub(super) enum Input<'a> {
+    Text(String),
+    Items(Vec<Item<'a>>),
 }
 
 /// `text`.
@@ -112,16 +120,16 @@ pub(super) struct Reasoning<'a> {
 pub(super) struct Item<'a> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Option<Str<'a>>,
-    pub(super) id: Option<Str<'a>>,
-    pub(super) role: Option<Str<'a>>,
+    pub(super) id: Option<Raw<'a>>,
+    pub(super) role: Option<Raw<'a>>,
     pub(super) content: Option<Raw<'a>>,
-    pub(super) call_id: Option<Str<'a>>,
-    pub(super) name: Option<Str<'a>>,
-    pub(super) namespace: Option<Str<'a>>,
+    pub(super) call_id: Option<Raw<'a>>,
+    pub(super) name: Option<Raw<'a>>,
+    pub(super) namespace: Option<Raw<'a>>,
     pub(super) arguments: Option<Raw<'a>>,
     pub(super) input: Option<Raw<'a>>,
     pub(super) output: Option<Raw<'a>>,
-    pub(super) status: Option<Str<'a>>,
+    pub(super) status: Option<Raw<'a>>,
     pub(super) encrypted_content: Option<Raw<'a>>,
     pub(super) summary: Option<Raw<'a>>,
     pub(super) tools: Option<Raw<'a>>,
@@ -129,9 +137,9 @@ pub(super) struct Item<'a> {
     pub(super) actions: Option<Raw<'a>>,
     pub(super) operation: Option<Raw<'a>>,
     pub(super) result: Option<Raw<'a>>,
-    pub(super) output_format: Option<Str<'a>>,
-    pub(super) reasoning: Option<Reasoning<'a>>,
-    pub(super) text: Option<TextConfig<'a>>,
+    pub(super) output_format: Option<Raw<'a>>,
+    pub(super) reasoning: Option<Raw<'a>>,
+    pub(super) text: Option<Raw<'a>>,
     #[serde(rename = "phase")]
     _phase: Option<Known>,
     #[serde(rename = "execution")]
@@ -194,14 +202,14 @@ pub(super) struct Item<'a> {
 pub(super) struct Content<'a> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Option<Str<'a>>,
-    pub(super) text: Option<Text<'a>>,
-    pub(super) refusal: Option<Text<'a>>,
+    pub(super) text: Option<Raw<'a>>,
+    pub(super) refusal: Option<Raw<'a>>,
     pub(super) image_url: Option<Raw<'a>>,
-    pub(super) file_id: Option<Str<'a>>,
-    pub(super) file_data: Option<Text<'a>>,
-    pub(super) file_url: Option<Text<'a>>,
-    pub(super) filename: Option<Str<'a>>,
-    pub(super) input_audio: Option<Audio<'a>>,
+    pub(super) file_id: Option<Raw<'a>>,
+    pub(super) file_data: Option<Raw<'a>>,
+    pub(super) file_url: Option<Raw<'a>>,
+    pub(super) filename: Option<Raw<'a>>,
+    pub(super) input_audio: Option<Raw<'a>>,
     #[serde(rename = "detail")]
     _detail: Option<Known>,
     #[serde(rename = "annotations")]
@@ -229,22 +237,22 @@ pub(super) struct Audio<'a> {
 pub(super) struct Tool<'a> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Option<Str<'a>>,
-    pub(super) name: Option<Str<'a>>,
-    pub(super) description: Option<Text<'a>>,
+    pub(super) name: Option<Raw<'a>>,
+    pub(super) description: Option<Raw<'a>>,
     pub(super) parameters: Option<Raw<'a>>,
-    pub(super) defer_loading: Option<bool>,
+    pub(super) defer_loading: Option<Raw<'a>>,
     pub(super) function: Option<Raw<'a>>,
     pub(super) custom: Option<Raw<'a>>,
-    pub(super) format: Option<Grammar<'a>>,
+    pub(super) format: Option<Raw<'a>>,
     pub(super) tools: Option<Raw<'a>>,
-    pub(super) execution: Option<Str<'a>>,
+    pub(super) execution: Option<Raw<'a>>,
     pub(super) environment: Option<Raw<'a>>,
     pub(super) container: Option<Raw<'a>>,
-    pub(super) server_label: Option<Str<'a>>,
+    pub(super) server_label: Option<Raw<'a>>,
     pub(super) filters: Option<Raw<'a>>,
     pub(super) user_location: Option<Raw<'a>>,
-    pub(super) search_context_size: Option<Str<'a>>,
-    pub(super) external_web_access: Option<bool>,
+    pub(super) search_context_size: Option<Raw<'a>>,
+    pub(super) external_web_access: Option<Raw<'a>>,
     #[serde(rename = "strict")]
     _strict: Option<Known>,
     #[serde(rename = "output_schema")]
@@ -358,6 +366,30 @@ impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
             }
         }
         json.deserialize_str(Borrow)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Input<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Input<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an array of items")
+            }
+            fn visit_bytes<E>(self, text: &[u8]) -> Result<Self::Value, E> {
+                Ok(Input::Text(String::from_utf8_lossy(text).into_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut all = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    all.push(item);
+                }
+                Ok(Input::Items(all))
+            }
+        }
+        // As bytes, because a string may hold half a surrogate pair.
+        json.deserialize_bytes(Either)
     }
 }
 

@@ -154,6 +154,7 @@ fn check_tools(body: &Value, version: u32, backend: Backend) -> Result<(), Strin
     ensure(flag.is_none() || known, "a flag that is not known here")?;
     ensure(!mixed || !known || flag.is_some(), "built-in tools without the flag")?;
     let calling = &config["functionCallingConfig"];
+    ensure(flag.is_none() || calling["mode"] != "AUTO", "the flag in mode AUTO")?;
     ensure(calling.is_null() || !functions.is_empty(), "calling without functions")?;
     if let Some(allowed) = calling.get("allowedFunctionNames").and_then(Value::as_array) {
         ensure(!allowed.is_empty(), "an empty list of allowed names")?;

@@ -124,6 +124,7 @@ fn part() -> impl Strategy<Value = Part<'static>> {
             r#"{"tool_call":{"id":"1"}}"#,
             r#"{"thought_signature":"YWJj"}"#,
             r#"{"text":null}"#,
+            r#"{"functionCall":{"name":"x"}}"#,
             r#"{"text":"","mediaResolution":{"level":"MEDIA_RESOLUTION_LOW"}}"#,
             r#"{"text":"a","partMetadata":{}}"#,
             "[]",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_core::canon::{
-    CallInput, LossCode, Media, MediaSource, Part, Request, ResultPart, ToolResult,
+    CallInput, LossCode, Media, MediaSource, Part, Request, ResultPart, ToolName, ToolResult,
 };
 use toolgate_core::gemini::upstream::{EncodeOptions, Learned, Target};
 use toolgate_core::json::Text;
@@ -89,6 +89,23 @@ fn r42_r43_results_of_one_step_are_one_user_content() {
     let contents = contents(&request, &dev(NEW));
     assert_eq!(contents[2]["role"], "user");
     assert_eq!(contents[2]["parts"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn r92_r116_a_result_bears_the_name_of_its_call() {
+    let request = says(vec![
+        user(vec![text("Go.")]),
+        model(vec![call("1", "a", "{}"), call("2", "b", "{}")]),
+        user(vec![
+            // What the result itself calls its tool does not count.
+            Part::Result(ToolResult {
+                tool: Some(ToolName::plain("something_else")),
+                ..a_result("2", Vec::new())
+            }),
+            result("1", "x"),
+        ]),
+    ]);
+    assert_eq!(shape(&request, &dev(OLD)), "user: text | model: a b | user: =a =b");
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl<'r> Toolbox<'r> {
         if options.tools_enabled {
             toolbox.add_functions(request, rules, options, losses)?;
             toolbox.add_servers(request, rules, losses);
-            toolbox.calling = toolbox.choose(request, rules, losses);
+            toolbox.calling = toolbox.choose(request, losses);
         } else if !request.tools.is_empty() {
             losses.push(note("tools", LossCode::Ignored, "tool calling is switched off"));
         }
@@ -177,12 +177,7 @@ impl<'r> Toolbox<'r> {
     }
 
     /// What the client's choice means among the functions that are there.
-    fn choose(
-        &self,
-        request: &Request<'_>,
-        rules: &Rules<'_>,
-        losses: &mut Losses,
-    ) -> Option<Calling> {
+    fn choose(&self, request: &Request<'_>, losses: &mut Losses) -> Option<Calling> {
         let at = "tool_choice";
         if self.functions.is_empty() {
             let forced = match &request.tool_choice {
@@ -203,14 +198,6 @@ impl<'r> Toolbox<'r> {
         };
         match &request.tool_choice {
             ToolChoice::Unset => None,
-            ToolChoice::Auto
-                if rules.profile.mixing == Mixing::Flag && !self.servers.is_empty() =>
-            {
-                let detail =
-                    "beside Gemini's own tools `AUTO` is not accepted: `VALIDATED` is sent";
-                losses.push(note(at, LossCode::Changed, detail));
-                with(Mode::Validated, Vec::new())
-            }
             ToolChoice::Auto => with(Mode::Auto, Vec::new()),
             ToolChoice::Any => with(Mode::Any, Vec::new()),
             ToolChoice::None => with(Mode::None, Vec::new()),

@@ -92,20 +92,30 @@ pub(super) fn write_tool_config(
     server_parts: bool,
     losses: &mut Losses,
 ) {
+    let own = |name: &str| own_field(request, name);
+    let mixed = !toolbox.functions.is_empty() && !toolbox.servers.is_empty();
+    let asked = own("includeServerSideToolInvocations").is_some_and(|raw| raw.get() == "true");
+    let flag = rules.profile.mixing == Mixing::Flag && (mixed || server_parts || asked);
+    if asked && !flag {
+        let detail = "this target does not know `includeServerSideToolInvocations`";
+        losses.push(note("toolConfig", LossCode::Ignored, detail));
+    }
+    let streamed = own("streamFunctionCallArguments")
+        .filter(|_| rules.profile.argument_streaming && !toolbox.functions.is_empty());
+
     let start = out.len();
     write::key(out, "toolConfig");
     out.push(b'{');
     let empty = out.len();
-    let own = |name: &str| own_field(request, name);
-    let streamed = own("streamFunctionCallArguments")
-        .filter(|_| rules.profile.argument_streaming && !toolbox.functions.is_empty());
     if toolbox.calling.is_some() || streamed.is_some() {
         write::key(out, "functionCallingConfig");
         out.push(b'{');
         if let Some(calling) = &toolbox.calling {
             write::key(out, "mode");
             out.extend_from_slice(match calling.mode {
-                Mode::Auto => b"\"AUTO\"" as &[u8],
+                // `AUTO` does not go with the flag; without a word Google takes this one.
+                Mode::Auto if flag => b"\"VALIDATED\"" as &[u8],
+                Mode::Auto => b"\"AUTO\"",
                 Mode::Any => b"\"ANY\"",
                 Mode::None => b"\"NONE\"",
                 Mode::Validated => b"\"VALIDATED\"",
@@ -130,14 +140,9 @@ pub(super) fn write_tool_config(
         write::key(out, "retrievalConfig");
         retrieval.write(out);
     }
-    let mixed = !toolbox.functions.is_empty() && !toolbox.servers.is_empty();
-    let asked = own("includeServerSideToolInvocations").is_some_and(|raw| raw.get() == "true");
-    if rules.profile.mixing == Mixing::Flag && (mixed || server_parts || asked) {
+    if flag {
         write::key(out, "includeServerSideToolInvocations");
         out.extend_from_slice(b"true");
-    } else if asked {
-        let detail = "this target does not know `includeServerSideToolInvocations`";
-        losses.push(note("toolConfig", LossCode::Ignored, detail));
     }
     if out.len() == empty {
         out.truncate(start);

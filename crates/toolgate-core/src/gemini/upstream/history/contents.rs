@@ -323,8 +323,7 @@ impl<'r> Builder<'r, '_> {
         }
         if let Some(&at) = self.thoughts_left.first() {
             let count = self.thoughts_left.len();
-            let detail =
-                format!("{count} thoughts without a signature of this model were left out");
+            let detail = format!("thoughts that this model has not signed were left out: {count}");
             self.losses.push(loss(at, LossCode::PartDropped, &detail));
         }
         Ok(())

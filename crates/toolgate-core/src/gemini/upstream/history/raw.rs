@@ -50,6 +50,9 @@ pub(super) fn raw_part<'r>(
         if value.kind() == Kind::Null || silent {
             continue;
         }
+        if matches!(&*name, "functionCall" | "functionResponse") {
+            return Err("calls and their results have their own place in a conversation");
+        }
         if is_servers && !rules.profile.server_parts {
             return Err("this target does not take parts of tools that Gemini ran itself");
         }
