@@ -20,11 +20,10 @@ pub struct Call {
 impl Call {
     pub(crate) fn new(call: &canon::Call<'_>) -> Self {
         let arguments = match &call.input {
-            CallInput::Json(raw) => raw.clone().into_owned(),
-            CallInput::Text(text) => {
-                Raw::parse(text.literal().to_owned()).unwrap_or_else(Raw::empty_object)
-            }
+            CallInput::Json(raw) => Raw::parse(raw.compact().into_owned()),
+            CallInput::Text(text) => Raw::parse(text.literal().to_owned()),
         };
+        let arguments = arguments.unwrap_or_else(Raw::empty_object);
         Self { id: format!("call_{}", call.id), name: call.tool.to_string(), arguments }
     }
 
@@ -38,7 +37,7 @@ impl Call {
         &self.name
     }
 
-    /// With what, as the model wrote it.
+    /// With what, as the model wrote it, in one line.
     pub fn arguments_json(&self) -> &str {
         self.arguments.get()
     }
