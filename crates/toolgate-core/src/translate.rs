@@ -16,6 +16,7 @@ use crate::canon::{
 };
 use crate::gemini::Exchange;
 use crate::gemini::upstream::StreamDecoder;
+use crate::json::Text;
 use crate::seal::Sealer;
 use crate::{anthropic, chat, gemini, responses};
 
@@ -192,6 +193,9 @@ pub struct Translator<E> {
 struct Tap<E> {
     encoder: E,
     seen: Seen,
+    /// What is not worth showing alone: signatures and blanks before the first real content. A
+    /// turn that ends after them is no good, and can be asked for again.
+    held: Vec<Event<'static>>,
     /// The whole answer, where somebody wants it in the end.
     whole: Option<Assembler>,
 }
@@ -199,7 +203,7 @@ struct Tap<E> {
 impl<E: Encoder> Translator<E> {
     /// A translator for one answer.
     pub fn new(exchange: Arc<Exchange>, ids: IdGen, encoder: E) -> Self {
-        let tap = Tap { encoder, seen: Seen::default(), whole: None };
+        let tap = Tap { encoder, seen: Seen::default(), held: Vec::new(), whole: None };
         Self { decoder: StreamDecoder::new(exchange, ids), tap }
     }
 
@@ -237,6 +241,7 @@ impl<E: Encoder> Translator<E> {
     pub fn again(&mut self, exchange: Arc<Exchange>, ids: IdGen) {
         self.decoder = StreamDecoder::new(exchange, ids);
         self.tap.seen = Seen { started: self.tap.seen.started, ..Seen::default() };
+        self.tap.held.clear();
         self.tap.whole = self.tap.whole.take().map(|_| Assembler::default());
     }
 
@@ -283,6 +288,14 @@ impl<E: Encoder> Sink for Into<'_, E> {
             }
             Event::Finish(end) => *finish = Some(end.clone()),
             Event::Call(call) => calls.push(call.clone().into_owned()),
+            Event::Signature { .. } if !*visible => {
+                self.tap.held.push(event.clone().into_owned());
+                return;
+            }
+            Event::Text(text) if !*visible && is_blank(text) => {
+                self.tap.held.push(event.clone().into_owned());
+                return;
+            }
             Event::Text(_)
             | Event::Thought(_)
             | Event::Signature { .. }
@@ -291,7 +304,18 @@ impl<E: Encoder> Sink for Into<'_, E> {
             | Event::Grounding(_) => {}
         }
         let before = self.out.len();
+        for held in self.tap.held.drain(..) {
+            self.tap.encoder.event(&held, self.out);
+        }
         self.tap.encoder.event(event, self.out);
         *visible |= self.out.len() > before;
     }
+}
+
+/// Whether there is nothing to see: white space, and characters without width.
+fn is_blank(text: &Text<'_>) -> bool {
+    let is_hidden = |it: char| {
+        it.is_whitespace() || matches!(it, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+    };
+    text.decode().chars().all(is_hidden)
 }
