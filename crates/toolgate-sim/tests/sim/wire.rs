@@ -303,14 +303,13 @@ fn scripts_grow() {
     let sim = demo();
     sim.push(Script::new().text("one"));
     sim.push(Script::new().text("two").finish().text("three"));
-    let said: Vec<_> =
-        (0..3)
-            .map(|_| {
-                generate(&sim, OLD, &said("Hi", json!({}))).1["candidates"][0]["content"]["parts"]
+    let said: Vec<_> = (0..3)
+        .map(|_| {
+            generate(&sim, OLD, &said("Hi", json!({}))).1["candidates"][0]["content"]["parts"]
                     [0]["text"]
                     .clone()
-            })
-            .collect();
+        })
+        .collect();
     assert_eq!(said, ["one", "two", "three"]);
 }
 
