@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1::{self, UpgradeableConnection};
 use hyper::body::Incoming;
+use hyper::server::conn::http1::{self, UpgradeableConnection};
 use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
@@ -81,7 +81,9 @@ impl Server {
         drop((self.listener, open));
         let drain = self.app.config().limits.drain;
         tracing::info!(active = self.app.metrics.active.get(), "draining");
-        if tokio::time::timeout(drain, all_closed.recv()).await.is_err() {
+        let tasks = self.app.tasks.clone();
+        let closed = async move { tokio::join!(all_closed.recv(), tasks.drain()) };
+        if tokio::time::timeout(drain, closed).await.is_err() {
             tracing::warn!("turns were still running at the drain limit");
         }
     }

@@ -14,6 +14,7 @@ use toolgate_core::translate::Dialect;
 use crate::app::{Admitted, App, Current};
 use crate::auth::Client;
 use crate::reply::{self, Reply};
+use crate::session::Refused;
 use crate::turn::Ledger;
 
 /// What every door gets.
@@ -47,6 +48,12 @@ impl Visit {
         reply::failure(dialect, failure, &self.request_id)
     }
 
+    /// A refusal of the session's in the client's dialect, written down.
+    pub(crate) fn refuse(&self, dialect: Dialect, refused: &Refused) -> Reply {
+        self.ledger(dialect).failed(&refused.failure());
+        reply::error(refused.reply(dialect, &self.request_id))
+    }
+
     /// Reads the body, up to the limit.
     pub(crate) async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
         let limit = self.current.config.limits.body;
@@ -55,7 +62,10 @@ impl Visit {
             Failure::new(FailureKind::TooLarge, message)
         };
         let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-        if announced.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > limit) {
+        if announced
+            .and_then(|text| text.parse::<usize>().ok())
+            .is_some_and(|length| length > limit)
+        {
             return Err(too_large());
         }
         match Limited::new(request.into_body(), limit).collect().await {

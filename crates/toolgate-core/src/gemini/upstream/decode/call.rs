@@ -161,7 +161,7 @@ impl Turn {
         for piece in call.partial.iter().flatten() {
             misplaced |= !open.args.put(piece);
         }
-        let at = format!("calls.{}.args", open.name);
+        let at = format!("calls[{}].args", self.calls);
         let tool = Some(open.name.clone());
         if misfit || misplaced {
             let detail = "a piece of the arguments has no place in them; it was left out";
@@ -213,7 +213,7 @@ impl Turn {
         if exchange.one_call && self.calls > 0 {
             let detail = "the client wants one call at a time";
             self.lose_of(
-                format!("calls[{}].{shown}", self.calls),
+                format!("calls[{}]", self.calls),
                 LossCode::CallDropped,
                 detail,
                 Some(shown),
@@ -223,12 +223,12 @@ impl Turn {
         match &found {
             Some(found) if found.is_exact => {}
             Some(_) => {
-                let at = format!("calls.{shown}.name");
+                let at = format!("calls[{}].name", self.calls);
                 let detail = format!("Gemini wrote {name:?}");
                 self.lose_of(at, LossCode::NameRepaired, detail, Some(shown.clone()));
             }
             None => {
-                let at = format!("calls.{shown}.name");
+                let at = format!("calls[{}].name", self.calls);
                 let detail = "no such tool was declared";
                 self.lose_of(at, LossCode::UnknownTool, detail, Some(shown.clone()));
             }
@@ -273,7 +273,7 @@ impl Turn {
     fn checked<'a>(&mut self, checker: &Checker, args: Raw<'a>, tool: &str) -> Raw<'a> {
         let checked = checker.check(args);
         for loss in checked.losses {
-            let at = format!("calls.{tool}.{}", loss.at);
+            let at = format!("calls[{}].{}", self.calls, loss.at);
             self.lose_of(at, loss.code, loss.detail, Some(tool.to_owned()));
         }
         if checked.args.kind() == Kind::Object {
@@ -300,7 +300,7 @@ impl Turn {
         if fields.0.is_empty() && args.kind() == Kind::Object {
             return Text::EMPTY;
         }
-        let at = format!("calls.{tool}.args");
+        let at = format!("calls[{}].args", self.calls);
         let detail = "expected the text as `input`; took what there was";
         self.lose_of(at, LossCode::ArgumentRepaired, detail, Some(tool.to_owned()));
         if let Some(text) = owned(args) {
