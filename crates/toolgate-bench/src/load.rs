@@ -65,7 +65,10 @@ pub(crate) async fn run(request: &Prepared, connections: usize, requests: usize)
 async fn worker(request: &Prepared, left: &AtomicUsize) -> Result<Round> {
     let mut sender = connect(&request.uri).await?;
     let mut round = Round::default();
-    while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+    while left
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+        .is_ok()
+    {
         let began = Instant::now();
         let response = send(&mut sender, request).await?;
         let good = response.status().is_success();
@@ -80,7 +83,10 @@ async fn worker(request: &Prepared, left: &AtomicUsize) -> Result<Round> {
 }
 
 /// Opens streams and leaves them open.
-pub(crate) async fn open(request: &Prepared, streams: usize) -> Result<Vec<(SendRequest<Full<Bytes>>, tokio::task::JoinHandle<()>)>> {
+pub(crate) async fn open(
+    request: &Prepared,
+    streams: usize,
+) -> Result<Vec<(SendRequest<Full<Bytes>>, tokio::task::JoinHandle<()>)>> {
     let mut open = Vec::with_capacity(streams);
     for _ in 0..streams {
         let mut sender = connect(&request.uri).await?;
@@ -115,7 +121,10 @@ fn built(request: &Prepared) -> Result<Request<Full<Bytes>>> {
         .body(Full::new(request.body.clone()))?)
 }
 
-async fn send(sender: &mut SendRequest<Full<Bytes>>, request: &Prepared) -> Result<Response<Incoming>> {
+async fn send(
+    sender: &mut SendRequest<Full<Bytes>>,
+    request: &Prepared,
+) -> Result<Response<Incoming>> {
     sender.ready().await?;
     Ok(sender.send_request(built(request)?).await?)
 }

@@ -15,7 +15,7 @@ mod load;
 mod proxy;
 mod target;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -37,24 +37,30 @@ fn main() -> Result<()> {
         ["proxy", upstream] => runtime.block_on(proxy::run(upstream)),
         ["run", toolgate, options @ ..] => {
             let quick = options.contains(&"--quick");
-            runtime.block_on(run(PathBuf::from(toolgate), quick))
+            runtime.block_on(run(&PathBuf::from(toolgate), quick))
         }
         _ => bail!("usage: toolgate-bench run PATH-OF-TOOLGATE [--quick]"),
     }
 }
 
-async fn run(toolgate: PathBuf, quick: bool) -> Result<()> {
-    let sim = Target::sim(&toolgate).await.context("the simulator")?;
-    let gateway = Target::gateway(&toolgate, &sim.url).await.context("the gateway")?;
+async fn run(toolgate: &Path, quick: bool) -> Result<()> {
+    let folder = std::env::temp_dir();
+    let cassette = cases::cassette(&folder)?;
+    let sim = Target::sim(toolgate, "--replay", &cassette).await.context("the simulator")?;
+    let gateway = Target::gateway(toolgate, &sim.url).await.context("the gateway")?;
     let own = std::env::current_exe()?;
     let proxy = Target::proxy(&own, &sim.url).await.context("the proxy")?;
-    println!("gateway: ready after {} ms, {} kB resident when idle", gateway.ready.as_millis(), gateway.resident()?);
+    println!(
+        "gateway: ready after {} ms, {} kB resident when idle",
+        gateway.ready.as_millis(),
+        gateway.resident()?
+    );
     println!();
     println!(
         "{:<22} {:>5} {:>9} {:>11} {:>11} {:>7} {:>10} {:>10}",
         "case", "conns", "requests", "gateway µs", "proxy µs", "ratio", "+p50 µs", "+p99 µs"
     );
-    for case in Case::all()? {
+    for case in Case::all(toolgate)? {
         for connections in CONNECTIONS {
             if quick && connections != 16 {
                 continue;
@@ -62,10 +68,16 @@ async fn run(toolgate: PathBuf, quick: bool) -> Result<()> {
             compare(&case, connections, quick, &gateway, &proxy).await?;
         }
     }
-    idle_streams(&gateway).await
+    idle_streams(toolgate, &folder).await
 }
 
-async fn compare(case: &Case, connections: usize, quick: bool, gateway: &Target, proxy: &Target) -> Result<()> {
+async fn compare(
+    case: &Case,
+    connections: usize,
+    quick: bool,
+    gateway: &Target,
+    proxy: &Target,
+) -> Result<()> {
     let requests = case.requests(connections) / if quick { 4 } else { 1 };
     let (ours, floor) = (case.for_gateway(&gateway.url)?, case.for_proxy(&proxy.url)?);
     // Connections are opened and caches filled before anything is measured.
@@ -99,10 +111,13 @@ async fn compare(case: &Case, connections: usize, quick: bool, gateway: &Target,
 }
 
 /// What a thousand silent streams weigh.
-async fn idle_streams(gateway: &Target) -> Result<()> {
+async fn idle_streams(toolgate: &Path, folder: &Path) -> Result<()> {
     const STREAMS: usize = 1000;
+    let script = cases::silence(folder)?;
+    let sim = Target::sim(toolgate, "--script", &script).await?;
+    let gateway = Target::gateway(toolgate, &sim.url).await?;
     let before = gateway.resident()?;
-    let case = Case::silent()?;
+    let case = Case::silent(toolgate)?;
     let request = case.for_gateway(&gateway.url)?;
     let open = load::open(&request, STREAMS).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -111,6 +126,8 @@ async fn idle_streams(gateway: &Target) -> Result<()> {
     drop(open);
     tokio::time::sleep(Duration::from_secs(2)).await;
     let after = gateway.resident()?;
-    println!("\nresident memory: {before} kB before, {during} kB with {opened} idle streams, {after} kB after");
+    println!(
+        "\nresident memory: {before} kB before, {during} kB with {opened} idle streams, {after} kB after"
+    );
     Ok(())
 }

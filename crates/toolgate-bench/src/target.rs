@@ -19,13 +19,22 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(crate) async fn sim(toolgate: &Path) -> Result<Self> {
-        Self::start(Command::new(toolgate).args(["sim", "--listen", "127.0.0.1:0"])).await
+    pub(crate) async fn sim(toolgate: &Path, what: &str, file: &Path) -> Result<Self> {
+        let mut command = Command::new(toolgate);
+        Self::start(command.args(["sim", "--listen", "127.0.0.1:0", what]).arg(file)).await
     }
 
     pub(crate) async fn gateway(toolgate: &Path, sim: &str) -> Result<Self> {
         let mut command = Command::new(toolgate);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--store", "memory", "--upstream-url", sim]);
+        command.args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--store",
+            "memory",
+            "--upstream-url",
+            sim,
+        ]);
         Self::start(command.env("TOOLGATE_LOG", "error").env("GEMINI_API_KEY", "bench")).await
     }
 
@@ -55,7 +64,8 @@ impl Target {
     fn cpu(&self) -> Result<Duration> {
         let stat = self.stat("stat")?;
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-        let ticks = |index: usize| fields.get(index).and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
+        let ticks =
+            |index: usize| fields.get(index).and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
         Ok(Duration::from_millis((ticks(11) + ticks(12)) * 10))
     }
 
@@ -67,7 +77,10 @@ impl Target {
     }
 
     /// Runs a load and adds what it cost this process.
-    pub(crate) async fn measured(&self, load: impl Future<Output = Result<Round>>) -> Result<Round> {
+    pub(crate) async fn measured(
+        &self,
+        load: impl Future<Output = Result<Round>>,
+    ) -> Result<Round> {
         let before = self.cpu()?;
         let mut round = load.await?;
         round.cpu = self.cpu()?.saturating_sub(before);

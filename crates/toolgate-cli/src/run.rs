@@ -73,7 +73,9 @@ fn is_toolgate(addr: SocketAddr) -> bool {
     let _ = stream.set_read_timeout(Some(KNOCK));
     let asked = write!(stream, "GET /readyz HTTP/1.1\r\nhost: {addr}\r\nconnection: close\r\n\r\n");
     let mut answer = String::new();
-    asked.is_ok() && stream.read_to_string(&mut answer).is_ok() && answer.contains("x-toolgate-request-id")
+    asked.is_ok()
+        && stream.read_to_string(&mut answer).is_ok()
+        && answer.contains("x-toolgate-request-id")
 }
 
 fn launch(args: &Args, url: &str, key: &str) -> Result<ExitCode> {

@@ -387,7 +387,7 @@ fn r114_r115_stop_reasons() {
     assert_eq!(reason(&[start(), text("x"), stop()]), "end_turn");
     assert_eq!(reason(&[start(), a_call(), text("x"), stop()]), "tool_use");
     assert_eq!(reason(&[start(), a_call(), finish(FinishReason::ToolCalls)]), "tool_use");
-    assert_eq!(reason(&[start(), a_call(), finish(FinishReason::MaxTokens)]), "max_tokens");
+    assert_eq!(reason(&[start(), a_call(), finish(FinishReason::MaxTokens)]), "tool_use");
     assert_eq!(reason(&[start(), text("x"), finish(FinishReason::MaxTokens)]), "max_tokens");
     assert_eq!(reason(&[start(), finish(blocked())]), "refusal");
     assert_eq!(reason(&[start(), a_call(), finish(blocked())]), "tool_use");

@@ -88,7 +88,8 @@ pub(crate) fn admit(config: &Config, presented: Option<(&str, bool)>) -> Result<
     }
     let owner = Owner::of(presented.map_or("", |(key, _)| key));
     let auth = &config.upstream.auth;
-    let has_own = !auth.api_keys.is_empty() || auth.bearer.is_some() || auth.service_account.is_some();
+    let has_own =
+        !auth.api_keys.is_empty() || auth.bearer.is_some() || auth.service_account.is_some();
     let pass = match (config.upstream.kind, presented) {
         (UpstreamKind::Sim, _) => Pass::Pool,
         (_, Some((key, _))) if looks_like_gemini(key) => Pass::ApiKey(Secret::new(key)),
@@ -139,11 +140,14 @@ pub(crate) fn check_origin(config: &Config, headers: &HeaderMap, uri: &Uri) -> R
     }
     let origin = headers.get(ORIGIN).and_then(|value| value.to_str().ok());
     if let Some(origin) = origin
-        && let Some(web) = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))
+        && let Some(web) =
+            origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))
         && !is_loopback(host_name(web))
         && !allows_origin(config, origin)
     {
-        return forbidden(format!("web pages of {origin} may not call this gateway (clients.cors_origins)"));
+        return forbidden(format!(
+            "web pages of {origin} may not call this gateway (clients.cors_origins)"
+        ));
     }
     Ok(())
 }
@@ -177,10 +181,7 @@ mod tests {
     }
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
-            .collect()
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
     #[test]

@@ -102,7 +102,11 @@ impl Default for Metrics {
         registry.register("rescues", "Turns asked for again", metrics.rescues.clone());
         registry.register("upstream_retries", "Requests sent again", metrics.retries.clone());
         registry.register("failures", "Failures shown to clients", metrics.failures.clone());
-        registry.register("losses", "Things that could not be carried over", metrics.losses.clone());
+        registry.register(
+            "losses",
+            "Things that could not be carried over",
+            metrics.losses.clone(),
+        );
         registry.register("signatures", "Thought signatures sent back", metrics.signatures.clone());
         registry.register("tokens", "Tokens, as Gemini counts them", metrics.tokens.clone());
         registry.register_with_unit(
@@ -168,11 +172,9 @@ impl Metrics {
 
     /// Signatures of one request.
     pub fn signatures(&self, count: &SignatureCount) {
-        for (kind, count) in [
-            ("real", count.real),
-            ("placeholder", count.placeholder),
-            ("foreign", count.foreign),
-        ] {
+        for (kind, count) in
+            [("real", count.real), ("placeholder", count.placeholder), ("foreign", count.foreign)]
+        {
             if count > 0 {
                 self.signatures.get_or_create(&KindLabels { kind }).inc_by(count as u64);
             }

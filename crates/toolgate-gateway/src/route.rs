@@ -35,7 +35,9 @@ pub(crate) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
         headers.insert(http::header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(
             http::header::ACCESS_CONTROL_EXPOSE_HEADERS,
-            HeaderValue::from_static("x-toolgate-request-id, request-id, x-request-id, retry-after"),
+            HeaderValue::from_static(
+                "x-toolgate-request-id, request-id, x-request-id, retry-after",
+            ),
         );
     }
     reply
@@ -89,7 +91,10 @@ fn door(method: &Method, path: &str, headers: &http::HeaderMap) -> Door {
         "/metrics" => Door::Metrics,
         "" => Door::Dashboard,
         "/api/hello" => Door::Health,
-        "/v1/metrics" | "/v1/logs" | "/v1/traces" | "/api/event_logging/batch"
+        "/v1/metrics"
+        | "/v1/logs"
+        | "/v1/traces"
+        | "/api/event_logging/batch"
         | "/api/event_logging/v2/batch" => Door::Telemetry,
         _ if path == "/v1/responses"
             || path.starts_with("/v1/responses/")
@@ -158,7 +163,10 @@ async fn route(
     let dialect = door.dialect();
     let fail = |failure: &Failure| reply::failure(dialect, failure, request_id);
     let Some(room) = app.admit() else {
-        return fail(&Failure::new(FailureKind::Overloaded, "the gateway has as many requests as it may have"));
+        return fail(&Failure::new(
+            FailureKind::Overloaded,
+            "the gateway has as many requests as it may have",
+        ));
     };
     let current = app.current();
     let presented = auth::presented(request.headers(), request.uri());
@@ -166,10 +174,17 @@ async fn route(
         Ok(client) => client,
         Err(failure) => return fail(&failure),
     };
-    let visit =
-        Visit { app, current, client, request_id: request_id.to_owned(), seed, room: Arc::new(room) };
+    let visit = Visit {
+        app,
+        current,
+        client,
+        request_id: request_id.to_owned(),
+        seed,
+        room: Arc::new(room),
+    };
     let wants_post = || {
-        let message = format!("{} {} does not exist; POST does", request.method(), request.uri().path());
+        let message =
+            format!("{} {} does not exist; POST does", request.method(), request.uri().path());
         Failure::new(FailureKind::NotFound, message)
     };
     let is_post = request.method() == Method::POST;

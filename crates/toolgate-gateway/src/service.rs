@@ -41,11 +41,11 @@ pub enum ServiceError {
 /// Starts a gateway; with [`UpstreamKind::Sim`] also the simulator behind it.
 pub async fn start(config: Config) -> Result<Running, ServiceError> {
     let sim = match (config.upstream.kind, &config.upstream.url) {
-        (UpstreamKind::Sim, None) => Some(
-            toolgate_sim::Sim::start(toolgate_sim::SimConfig::default())
-                .await
-                .map_err(|error| ServiceError::Setup(format!("the simulator cannot start: {error}")))?,
-        ),
+        (UpstreamKind::Sim, None) => {
+            Some(toolgate_sim::Sim::start(toolgate_sim::SimConfig::default()).await.map_err(
+                |error| ServiceError::Setup(format!("the simulator cannot start: {error}")),
+            )?)
+        }
         _ => None,
     };
     let addr = config.listen;

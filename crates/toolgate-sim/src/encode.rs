@@ -1,5 +1,7 @@
 //! A turn to Google's JSON.
 
+use std::borrow::Cow;
+
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::json::write;
 use toolgate_core::validate::{Mode, Model, Request};
@@ -72,14 +74,15 @@ pub(crate) fn encode(turn: &Turn, scene: &mut Scene<'_>) -> Vec<Vec<u8>> {
     if let Some(reason) = &turn.blocked {
         return vec![blocked(reason, scene, &response_id, prompt)];
     }
-    let turn = limited(turn, scene);
+    let turn = &*limited(turn, scene);
     let manner = Manner { model: scene.model, request: scene.request, stream: scene.stream };
     let mut ids = scene.ids.clone();
-    let mut chunks = manner.cut(&turn, || ids.call());
+    let mut chunks = manner.cut(turn, || ids.call());
     if streams_arguments(scene) {
         chunks = crate::partial::spread(chunks);
     }
     let thinks = manner.thinks();
+    let ending = ending(scene, &response_id);
     let mut usage = Usage { prompt, ..Usage::default() };
     let last = chunks.len().saturating_sub(1);
     let mut out = Vec::with_capacity(chunks.len());
@@ -93,10 +96,12 @@ pub(crate) fn encode(turn: &Turn, scene: &mut Scene<'_>) -> Vec<Vec<u8>> {
         let count = scene.request.settings.candidates.unwrap_or(1).clamp(1, 8);
         for index in 0..count {
             write::comma(&mut json);
-            candidate(&mut json, chunk, &turn, scene, index);
+            candidate(&mut json, chunk, turn, scene, index);
         }
         json.push(b']');
-        tail(&mut json, scene, &usage, &response_id, at == last);
+        json.extend_from_slice(b",\"usageMetadata\":");
+        usage.write(&mut json, scene.target.backend, at == last);
+        json.extend_from_slice(&ending);
         out.push(json);
     }
     out
@@ -132,9 +137,12 @@ fn account(chunk: &Chunk, usage: &mut Usage, thinks: bool, is_new: bool) {
 }
 
 /// Holds a turn to `stopSequences` and `maxOutputTokens`.
-fn limited(turn: &Turn, scene: &Scene<'_>) -> Turn {
-    let mut turn = turn.clone();
+fn limited<'t>(turn: &'t Turn, scene: &Scene<'_>) -> Cow<'t, Turn> {
     let settings = &scene.request.settings;
+    if settings.stop.is_empty() && settings.max_output_tokens.is_none() {
+        return Cow::Borrowed(turn);
+    }
+    let mut turn = turn.clone();
     // Who says how a turn ends has counted already.
     let most = settings.max_output_tokens.filter(|_| turn.finish.is_none());
     let mut left = most.map(|most| u64::try_from(most).unwrap_or(0).max(1));
@@ -162,7 +170,7 @@ fn limited(turn: &Turn, scene: &Scene<'_>) -> Turn {
         }
         left = left.map(|most| most - length);
     }
-    turn
+    Cow::Owned(turn)
 }
 
 fn candidate(out: &mut Vec<u8>, chunk: &Chunk, turn: &Turn, scene: &Scene<'_>, index: i64) {
@@ -173,8 +181,9 @@ fn candidate(out: &mut Vec<u8>, chunk: &Chunk, turn: &Turn, scene: &Scene<'_>, i
         write::string(out, finish);
     }
     if !chunk.without_index {
-        write::key(out, "index");
-        write::integer(out, index);
+        write::comma(out);
+        out.extend_from_slice(b"\"index\":");
+        out.extend_from_slice(index.to_string().as_bytes());
     }
     if chunk.finish.is_some() {
         let has_calls = chunk.pieces.iter().any(|it| matches!(it.kind, Kind::Call { .. }));
@@ -224,7 +233,7 @@ fn write_part(out: &mut Vec<u8>, piece: &Piece, scene: &Scene<'_>) {
             out.extend_from_slice(b"true");
         }
         Kind::Text(text) => {
-            write::key(out, "text");
+            out.extend_from_slice(b"\"text\":");
             write::string(out, text);
         }
         Kind::Call { name, args, id } => {
@@ -271,14 +280,14 @@ fn members(out: &mut Vec<u8>, fields: &[(&str, &str)], id: Option<&str>) {
     out.push(b'}');
 }
 
-fn tail(out: &mut Vec<u8>, scene: &Scene<'_>, usage: &Usage, response_id: &str, last: bool) {
-    write::key(out, "usageMetadata");
-    usage.write(out, scene.target.backend, last);
-    write::key(out, "modelVersion");
-    write::string(out, &scene.target.model);
-    write::key(out, "responseId");
-    write::string(out, response_id);
+/// What every response of an answer ends with.
+fn ending(scene: &Scene<'_>, response_id: &str) -> Vec<u8> {
+    let mut out = b",\"modelVersion\":".to_vec();
+    write::string(&mut out, &scene.target.model);
+    out.extend_from_slice(b",\"responseId\":");
+    write::string(&mut out, response_id);
     out.push(b'}');
+    out
 }
 
 fn blocked(reason: &str, scene: &Scene<'_>, response_id: &str, prompt: Prompt) -> Vec<u8> {
@@ -286,6 +295,8 @@ fn blocked(reason: &str, scene: &Scene<'_>, response_id: &str, prompt: Prompt) -
     out.extend_from_slice(b"{\"promptFeedback\":{\"blockReason\":");
     write::string(&mut out, reason);
     out.push(b'}');
-    tail(&mut out, scene, &Usage { prompt, ..Usage::default() }, response_id, true);
+    out.extend_from_slice(b",\"usageMetadata\":");
+    Usage { prompt, ..Usage::default() }.write(&mut out, scene.target.backend, true);
+    out.extend_from_slice(&ending(scene, response_id));
     out
 }

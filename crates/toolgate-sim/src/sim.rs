@@ -100,6 +100,19 @@ impl Sim {
         self.state().drive(driver, &faults);
     }
 
+    /// Adds a script's turns and faults to the script that is running, or starts it.
+    pub fn push(&self, script: Script) {
+        let mut state = self.state();
+        let State { driver, faults, .. } = &mut *state;
+        if let Some(Driver::Script(running)) = driver {
+            faults.extend(script.faults.iter().cloned());
+            running.turns.extend(script.turns);
+            return;
+        }
+        drop(state);
+        self.set_driver(Driver::Script(script));
+    }
+
     /// Replaces the faults.
     pub fn set_faults(&self, faults: Vec<FaultRule>) {
         self.state().faults = faults;

@@ -8,12 +8,28 @@ const MEDIUM: u64 = 258;
 
 /// The tokens of a text.
 pub(crate) fn of_text(text: &str) -> u64 {
-    u64::try_from(text.chars().count().div_ceil(4)).unwrap_or(u64::MAX)
+    from_letters(text.chars().count())
 }
 
 /// The tokens of a JSON value.
 pub(crate) fn of_json(value: &Value) -> u64 {
-    of_text(&value.to_string())
+    from_letters(letters(value))
+}
+
+fn from_letters(letters: usize) -> u64 {
+    u64::try_from(letters.div_ceil(4)).unwrap_or(u64::MAX)
+}
+
+/// About how long a value is when it is written down.
+fn letters(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.chars().count() + 2,
+        Value::Array(items) => items.iter().map(|item| letters(item) + 1).sum::<usize>() + 2,
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| key.len() + letters(value) + 4).sum::<usize>() + 2
+        }
+    }
 }
 
 /// The tokens of a prompt: words and pictures.

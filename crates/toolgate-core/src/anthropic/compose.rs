@@ -214,8 +214,9 @@ impl Composer {
     /// Why the message ended, in Anthropic's words.
     pub(super) fn stop_reason(&self, finish: &Finish) -> &'static str {
         match finish.reason {
-            FinishReason::MaxTokens => "max_tokens",
+            // R114: a call that was delivered whole is to be run, however the turn ended.
             _ if self.called => "tool_use",
+            FinishReason::MaxTokens => "max_tokens",
             FinishReason::Blocked(_) => "refusal",
             FinishReason::Stop | FinishReason::ToolCalls => "end_turn",
         }

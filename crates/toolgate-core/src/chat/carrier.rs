@@ -93,26 +93,11 @@ fn open<'a>(sealer: &Sealer, text: &Cow<'a, str>) -> Opened<'a> {
     match text {
         Cow::Borrowed(text) => sealer.open(text),
         Cow::Owned(text) => match sealer.open(text) {
-            Opened::Ours(envelope) => Opened::Ours(into_owned(envelope)),
+            Opened::Ours(envelope) => Opened::Ours(envelope.into_owned()),
             Opened::Foreign => Opened::Foreign,
             Opened::Forged => Opened::Forged,
         },
     }
-}
-
-fn into_owned(envelope: Envelope<'_>) -> Envelope<'static> {
-    let on = match envelope.on {
-        Sealed::Call { token, signature } => Sealed::Call {
-            token: Cow::Owned(token.into_owned()),
-            signature: signature.into_owned(),
-        },
-        Sealed::Text { len, signature } => Sealed::Text { len, signature: signature.into_owned() },
-        Sealed::Thought { len, signature } => {
-            Sealed::Thought { len, signature: signature.into_owned() }
-        }
-        Sealed::Part(raw) => Sealed::Part(raw.into_owned()),
-    };
-    Envelope { on, issuer: envelope.issuer }
 }
 
 /// The field of a call, if it is signed.
@@ -139,7 +124,7 @@ pub(super) struct Carrier {
 
 #[derive(Clone)]
 enum Held {
-    Part(Raw<'static>),
+    Part { raw: Raw<'static>, issuer: Option<Issuer> },
     Signature { thought: bool, len: usize, signature: Signature<'static> },
 }
 
@@ -148,7 +133,7 @@ impl Carrier {
     /// message all text is one: what signed text further up cannot be said any more.
     pub(super) fn grown(&mut self, is_thought: bool) {
         self.held.retain(|held| match held {
-            Held::Part(_) => true,
+            Held::Part { .. } => true,
             Held::Signature { thought, len, .. } => *thought != is_thought || *len == 0,
         });
     }
@@ -162,10 +147,11 @@ impl Carrier {
 
     /// Takes a part that must go back whole.
     pub(super) fn server(&mut self, activity: &ServerActivity<'_>) {
-        self.held.push(Held::Part(activity.part.clone().into_owned()));
+        let raw = activity.part.clone().into_owned();
+        self.held.push(Held::Part { raw, issuer: activity.issuer.clone() });
     }
 
-    /// Learns who answers: parts do not say it themselves.
+    /// Learns who answers, for parts that do not say it themselves.
     pub(super) fn seen(&mut self, signature: Option<&Signature<'_>>) {
         if let Some(issuer) = signature.and_then(Signature::issuer) {
             self.issuer = Some(issuer.clone());
@@ -179,8 +165,8 @@ impl Carrier {
             .held
             .into_iter()
             .filter_map(|held| match held {
-                Held::Part(raw) => {
-                    let issuer = issuer.clone()?;
+                Held::Part { raw, issuer: own } => {
+                    let issuer = own.or_else(|| issuer.clone())?;
                     Some(sealer.seal(&Envelope { on: Sealed::Part(raw), issuer }))
                 }
                 Held::Signature { thought, len, signature } => {

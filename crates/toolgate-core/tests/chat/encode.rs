@@ -309,14 +309,12 @@ fn c7_text_signed_before_more_text_is_not_missigned() {
 fn c8_server_side_parts_come_back_whole() {
     let part =
         r#"{"toolCall":{"id":"s1","toolType":"GOOGLE_SEARCH_WEB"},"thoughtSignature":"SS=="}"#;
-    let activity = Event::Server(ServerActivity {
-        kind: "toolCall".into(),
-        body: raw(r#"{"id":"s1"}"#),
-        part: raw(part),
-        issuer: None,
-    });
+    let activity = |issuer| {
+        let body = raw(r#"{"id":"s1"}"#);
+        Event::Server(ServerActivity { kind: "toolCall".into(), body, part: raw(part), issuer })
+    };
     let seen = plain(&[
-        activity,
+        activity(None),
         text("Found."),
         call("tgaaaaaaaaaaaa", "f", "{}", Some("CC==")),
         finish(FinishReason::ToolCalls),
@@ -329,6 +327,12 @@ fn c8_server_side_parts_come_back_whole() {
             r#"model: "Found.""#,
             "model: call call_tgaaaaaaaaaaaa f {} signed CC== by us",
         ],
+    );
+    let issuer = Issuer { model: "gemini-3-pro".into(), backend: Backend::Developer };
+    let seen = plain(&[activity(Some(issuer)), text("Found."), finish(FinishReason::Stop)]);
+    assert_eq!(
+        echoed(&seen.message, &Sealer::default()),
+        [&format!("model: sealed part {part}"), r#"model: "Found.""#],
     );
 }
 

@@ -97,9 +97,9 @@ impl Layers {
                 "0" | "false" | "no" | "off" => Value::Boolean(false),
                 _ => Value::String(text.to_owned()),
             },
-            Some(Value::Integer(_)) => text
-                .parse()
-                .map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
+            Some(Value::Integer(_)) => {
+                text.parse().map_or_else(|_| Value::String(text.to_owned()), Value::Integer)
+            }
             _ => Value::String(text.to_owned()),
         };
         self.0.insert(setting.key, Written { value, source: source.to_owned() });
@@ -188,7 +188,7 @@ pub(super) fn literal(text: &str) -> Option<Value> {
 }
 
 fn is_section(key: &str) -> bool {
-    SETTINGS.iter().any(|setting| {
-        setting.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'))
-    })
+    SETTINGS
+        .iter()
+        .any(|setting| setting.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')))
 }

@@ -12,7 +12,7 @@ mod settings;
 pub use example::example;
 pub use models::{Meaning, Models};
 pub use resolve::{
-    Clients, Config, ConfigError, Limits, LogFormat, Secret, Sources, StoreKind, Upstream, UpstreamAuth,
-    UpstreamKind,
+    Clients, Config, ConfigError, Limits, LogFormat, Secret, Sources, StoreKind, Upstream,
+    UpstreamAuth, UpstreamKind,
 };
 pub use settings::{SETTINGS, Setting};

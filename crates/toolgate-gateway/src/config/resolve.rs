@@ -191,7 +191,9 @@ pub enum ConfigError {
         reason: String,
     },
     /// Everybody on the network could use the gateway's keys.
-    #[error("refusing to listen on {0} without client keys: set clients.keys (TOOLGATE_CLIENT_KEYS), or listen on 127.0.0.1")]
+    #[error(
+        "refusing to listen on {0} without client keys: set clients.keys (TOOLGATE_CLIENT_KEYS), or listen on 127.0.0.1"
+    )]
     Exposed(SocketAddr),
 }
 
@@ -425,18 +427,14 @@ mod tests {
             let setting = line.strip_prefix("# ").filter(|rest| {
                 super::super::SETTINGS.iter().any(|setting| {
                     let name = setting.key.rsplit('.').next().unwrap_or("");
-                    !setting.default.is_empty()
-                        && *rest == format!("{name} = {}", setting.default)
+                    !setting.default.is_empty() && *rest == format!("{name} = {}", setting.default)
                 })
             });
             with_values.push_str(setting.unwrap_or(line));
             with_values.push('\n');
         }
         let spelled = resolve(&with_values, &[]).unwrap();
-        assert_eq!(
-            spelled.printed().replace("toolgate.toml", "default"),
-            defaults.printed()
-        );
+        assert_eq!(spelled.printed().replace("toolgate.toml", "default"), defaults.printed());
     }
 
     #[test]

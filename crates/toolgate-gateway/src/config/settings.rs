@@ -72,12 +72,7 @@ pub const SETTINGS: &[Setting] = &[
         "1440",
         "How long signatures, responses and conversations are kept.",
     ),
-    setting(
-        "store",
-        &["TOOLGATE_STORE"],
-        "\"memory\"",
-        "Where state is kept: \"memory\".",
-    ),
+    setting("store", &["TOOLGATE_STORE"], "\"memory\"", "Where state is kept: \"memory\"."),
     setting(
         "store_mib",
         &["TOOLGATE_STORE_MIB"],
@@ -201,12 +196,7 @@ pub const SETTINGS: &[Setting] = &[
         "[]",
         "Web origins that may call from a browser; \"*\" for all. None by default.",
     ),
-    setting(
-        "limits.body_mib",
-        &["TOOLGATE_BODY_MIB"],
-        "32",
-        "The largest request body, in MiB.",
-    ),
+    setting("limits.body_mib", &["TOOLGATE_BODY_MIB"], "32", "The largest request body, in MiB."),
     setting(
         "limits.header_kib",
         &["TOOLGATE_HEADER_KIB"],

@@ -14,13 +14,13 @@ use http_body::Frame;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::Sleep;
-use toolgate_core::canon::{Failure, FailureKind, IdGen, Sink};
 use toolgate_core::canon::{Call, Event, Finish};
+use toolgate_core::canon::{Failure, FailureKind, IdGen, Sink};
 use toolgate_core::gemini::upstream::{StreamDecoder, decode_error};
 use toolgate_core::translate::Dialect;
 
-use super::turns::{self, Answered, Outcome, body_of};
 use super::Visit;
+use super::turns::{self, Answered, Outcome, body_of};
 use crate::reply::{self, Reply};
 use crate::turn::{Ask, Ledger, Next, Plan};
 use crate::upstream::whole;
@@ -152,7 +152,9 @@ fn upstream_path(visit: &Visit, asked: &Asked<'_>, model: &str, query: Option<&s
     let own = visit.current.link.models_path();
     let mut path = match asked.version {
         // The client's own version, on the service that has it.
-        Some(version @ ("v1" | "v1beta" | "v1alpha")) if own.ends_with("/models") && !own.contains("/publishers/") => {
+        Some(version @ ("v1" | "v1beta" | "v1alpha"))
+            if own.ends_with("/models") && !own.contains("/publishers/") =>
+        {
             format!("/{version}/models")
         }
         _ => own.to_owned(),
@@ -185,7 +187,13 @@ fn passed_headers(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
         .collect()
 }
 
-fn passed(response: Response<Incoming>, visit: &Visit, plan: &Plan, mut ledger: Ledger, generates: bool) -> Reply {
+fn passed(
+    response: Response<Incoming>,
+    visit: &Visit,
+    plan: &Plan,
+    mut ledger: Ledger,
+    generates: bool,
+) -> Reply {
     let (head, body) = response.into_parts();
     let kind = head.headers.get(CONTENT_TYPE).cloned();
     let body = if generates {

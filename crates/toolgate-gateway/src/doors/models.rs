@@ -46,7 +46,8 @@ pub(crate) async fn models(visit: Visit, request: &Request<Incoming>) -> Reply {
             reply::json(StatusCode::OK, one(&shown, anthropic))
         }
         None => {
-            let failure = Failure::new(FailureKind::NotFound, format!("there is no model `{wanted}`"));
+            let failure =
+                Failure::new(FailureKind::NotFound, format!("there is no model `{wanted}`"));
             ledger.failed(&failure);
             reply::failure(dialect, &failure, &visit.request_id)
         }
@@ -87,9 +88,10 @@ async fn listed(visit: &Visit) -> Result<Vec<Model>, Failure> {
         .models
         .into_iter()
         .filter(|model| {
-            model.supported_generation_methods.as_ref().is_none_or(|methods| {
-                methods.iter().any(|method| method == "generateContent")
-            })
+            model
+                .supported_generation_methods
+                .as_ref()
+                .is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
         })
         .map(|model| {
             let id = model.name.rsplit('/').next().unwrap_or(&model.name).to_owned();

@@ -7,10 +7,10 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
+use toolgate_core::anthropic;
 use toolgate_core::canon::{Answer, Failure, FailureKind, Losses, Stamp};
 use toolgate_core::gemini::upstream::decode_error;
 use toolgate_core::translate::{Dialect, Echo};
-use toolgate_core::anthropic;
 
 use super::Visit;
 use crate::reply::{self, Body, Reply};
@@ -135,10 +135,12 @@ async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Failu
         total_tokens: u64,
     }
     let body = visit.body(request).await?;
-    let ask = Ask { door: Dialect::Anthropic, path: None, body, counts: true, owner: visit.client.owner };
+    let ask =
+        Ask { door: Dialect::Anthropic, path: None, body, counts: true, owner: visit.client.owner };
     let (target, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
     let credential = Plan::credential_of(&visit.current, &visit.client);
-    let response = visit.current.link.ask(&target.model, Verb::CountTokens, &credential, body).await?;
+    let response =
+        visit.current.link.ask(&target.model, Verb::CountTokens, &credential, body).await?;
     let (head, body) = response.into_parts();
     let body = whole(body).await?;
     if !head.status.is_success() {
@@ -187,7 +189,10 @@ pub(crate) fn add_report(reply: &mut Reply, losses: &Losses) {
                 vec![character]
             } else {
                 let units = character.encode_utf16(&mut units);
-                units.iter().flat_map(|unit| format!("\\u{unit:04x}").chars().collect::<Vec<_>>()).collect()
+                units
+                    .iter()
+                    .flat_map(|unit| format!("\\u{unit:04x}").chars().collect::<Vec<_>>())
+                    .collect()
             };
             escaped
         })

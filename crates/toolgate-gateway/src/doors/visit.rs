@@ -55,7 +55,10 @@ impl Visit {
             Failure::new(FailureKind::TooLarge, message)
         };
         let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-        if announced.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > limit) {
+        if announced
+            .and_then(|text| text.parse::<usize>().ok())
+            .is_some_and(|length| length > limit)
+        {
             return Err(too_large());
         }
         match Limited::new(request.into_body(), limit).collect().await {

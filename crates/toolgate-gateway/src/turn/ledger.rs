@@ -83,7 +83,11 @@ impl Ledger {
     }
 
     /// The turn ended well.
-    pub(crate) fn done<'a>(&mut self, calls: impl Iterator<Item = &'a Call<'static>>, finish: &Finish) {
+    pub(crate) fn done<'a>(
+        &mut self,
+        calls: impl Iterator<Item = &'a Call<'static>>,
+        finish: &Finish,
+    ) {
         let calls: Vec<_> = calls.collect();
         let metrics = &self.app.metrics;
         let violations = finish.losses.iter().filter(|loss| is_failed_call(loss.code)).count();
@@ -114,7 +118,13 @@ impl Ledger {
         self.end(Outcome::ok, 0, None, None);
     }
 
-    fn end(&mut self, outcome: Outcome, calls: usize, failure: Option<&Failure>, finish: Option<&Finish>) {
+    fn end(
+        &mut self,
+        outcome: Outcome,
+        calls: usize,
+        failure: Option<&Failure>,
+        finish: Option<&Finish>,
+    ) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }

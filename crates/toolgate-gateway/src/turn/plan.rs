@@ -90,9 +90,20 @@ impl Plan {
     }
 
     /// A plan for a request that goes on as the client wrote it.
-    pub(crate) fn passing(visit: &Visit, model: &str, path: String, headers: Vec<(HeaderName, HeaderValue)>, body: Bytes) -> Self {
+    pub(crate) fn passing(
+        visit: &Visit,
+        model: &str,
+        path: String,
+        headers: Vec<(HeaderName, HeaderValue)>,
+        body: Bytes,
+    ) -> Self {
         let target = Target { model: model.to_owned(), backend: visit.current.link.backend() };
-        let exchange = Exchange { target: target.clone(), tools: Vec::new(), one_call: false, answer_function: None };
+        let exchange = Exchange {
+            target: target.clone(),
+            tools: Vec::new(),
+            one_call: false,
+            answer_function: None,
+        };
         let mut plan = Self {
             app: Arc::clone(&visit.app),
             current: Arc::clone(&visit.current),
@@ -203,7 +214,9 @@ impl Plan {
                 let wait = match failure.retry_after_ms {
                     Some(asked) => Duration::from_millis(asked),
                     // A limit without a time is left to the client, who knows how long it can wait.
-                    None if failure.kind == FailureKind::RateLimited => return Next::Give(failure.clone()),
+                    None if failure.kind == FailureKind::RateLimited => {
+                        return Next::Give(failure.clone());
+                    }
                     None => FIRST_WAIT * 2_u32.saturating_pow(self.retries),
                 };
                 if wait > upstream.retry_wait {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use toolgate_core::canon::{DecodeOptions, Decoded, Failure, FailureKind, Losses, Request, ThinkingMode};
+use toolgate_core::anthropic;
+use toolgate_core::canon::{
+    DecodeOptions, Decoded, Failure, FailureKind, Losses, Request, ThinkingMode,
+};
 use toolgate_core::gemini::upstream::{
     EncodeOptions, Encoded, Learned, SignatureCount, encode_count_tokens, encode_request,
 };
-use toolgate_core::anthropic;
 use toolgate_core::gemini::{self, Exchange, Target};
 use toolgate_core::translate::{Dialect, Echo, decode_request};
 
@@ -126,7 +128,10 @@ async fn understand<'a>(
 /// What the configuration says about the model where the client says nothing.
 fn apply(meaning: &Meaning, request: &mut Request<'_>) {
     let thinking = &mut request.thinking;
-    if thinking.mode == ThinkingMode::Unset && thinking.effort.is_none() && thinking.budget.is_none() {
+    if thinking.mode == ThinkingMode::Unset
+        && thinking.effort.is_none()
+        && thinking.budget.is_none()
+    {
         thinking.effort = meaning.effort;
         thinking.budget = meaning.budget;
     }

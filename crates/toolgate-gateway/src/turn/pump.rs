@@ -168,7 +168,10 @@ impl Pump {
         self.failed(ended)
     }
 
-    fn heard(&mut self, frame: Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>) -> Progress {
+    fn heard(
+        &mut self,
+        frame: Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>,
+    ) -> Progress {
         let began = Instant::now();
         self.heard = began;
         match frame {
@@ -235,7 +238,8 @@ impl Pump {
             } else {
                 "the upstream fell silent"
             };
-            let message = format!("{why} ({} s)", if over { self.plan.total() } else { idle }.as_secs());
+            let message =
+                format!("{why} ({} s)", if over { self.plan.total() } else { idle }.as_secs());
             return Progress::Failed(Failure::new(FailureKind::Timeout, message));
         }
         let ping = self.plan.ping();

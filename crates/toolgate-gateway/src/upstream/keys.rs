@@ -95,7 +95,10 @@ mod tests {
         let pool = KeyPool::new(["a", "b", "c"].map(Secret::new).to_vec());
         let now = Instant::now();
         let pick = |now| pool.pick(now).map(|(index, _)| index);
-        assert_eq!([pick(now), pick(now), pick(now), pick(now)], [Some(0), Some(1), Some(2), Some(0)]);
+        assert_eq!(
+            [pick(now), pick(now), pick(now), pick(now)],
+            [Some(0), Some(1), Some(2), Some(0)]
+        );
         assert!(pool.exhausted(1, Quota::Long, now));
         assert_eq!([pick(now), pick(now)], [Some(2), Some(0)]);
         assert!(pool.exhausted(0, Quota::Short(Some(Duration::from_secs(3))), now));

@@ -87,7 +87,14 @@ impl Link {
             (None, Some(url)) => url.clone(),
             (None, None) => google(config),
         };
-        Ok(Self { http, base, models: models_path(config), backend, tokens, bearer: config.auth.bearer.clone() })
+        Ok(Self {
+            http,
+            base,
+            models: models_path(config),
+            backend,
+            tokens,
+            bearer: config.auth.bearer.clone(),
+        })
     }
 
     /// Which of Google's services it leads to.
@@ -125,9 +132,9 @@ impl Link {
         headers: &[(HeaderName, HeaderValue)],
         body: Bytes,
     ) -> Result<Response<Incoming>, Failure> {
-        let uri: Uri = format!("{}{path}", self.base)
-            .parse()
-            .map_err(|_| Failure::new(FailureKind::InvalidRequest, "the model's name cannot stand in an address"))?;
+        let uri: Uri = format!("{}{path}", self.base).parse().map_err(|_| {
+            Failure::new(FailureKind::InvalidRequest, "the model's name cannot stand in an address")
+        })?;
         let mut request = Request::builder().method(method).uri(uri);
         if !body.is_empty() {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -136,7 +143,9 @@ impl Link {
             request = request.header(name, value);
         }
         let (name, value) = match credential {
-            Credential::ApiKey(key) => (HeaderName::from_static("x-goog-api-key"), key.expose().to_owned()),
+            Credential::ApiKey(key) => {
+                (HeaderName::from_static("x-goog-api-key"), key.expose().to_owned())
+            }
             Credential::Bearer(token) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
             Credential::Gateway => match (&self.tokens, &self.bearer) {
                 (Some(tokens), _) => {
@@ -146,8 +155,9 @@ impl Link {
                 (None, None) => (HeaderName::from_static("x-goog-api-key"), "toolgate".to_owned()),
             },
         };
-        let mut value = HeaderValue::try_from(value)
-            .map_err(|_| Failure::new(FailureKind::Authentication, "the key has characters that no key has"))?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| {
+            Failure::new(FailureKind::Authentication, "the key has characters that no key has")
+        })?;
         value.set_sensitive(true);
         let request = request
             .header(name, value)
@@ -156,7 +166,11 @@ impl Link {
         self.http.request(request).await.map_err(|error| unreachable(&error))
     }
 
-    pub(super) async fn post_form(&self, uri: &str, form: String) -> Result<(StatusCode, Bytes), Failure> {
+    pub(super) async fn post_form(
+        &self,
+        uri: &str,
+        form: String,
+    ) -> Result<(StatusCode, Bytes), Failure> {
         let request = Request::post(uri)
             .header(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
             .body(Full::new(Bytes::from(form)))
@@ -215,7 +229,9 @@ fn push_segment(path: &mut String, segment: &str) {
         } else {
             path.push('%');
             for nibble in [byte >> 4, byte & 15] {
-                path.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0').to_ascii_uppercase());
+                path.push(
+                    char::from_digit(u32::from(nibble), 16).unwrap_or('0').to_ascii_uppercase(),
+                );
             }
         }
     }

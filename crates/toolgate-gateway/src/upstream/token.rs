@@ -71,16 +71,24 @@ impl TokenSource {
             access_token: String,
             expires_in: Option<u64>,
         }
-        let refused =
-            |why: String| Failure::new(FailureKind::Authentication, format!("no token for the service account: {why}"));
-        let assertion = self.assertion().ok_or_else(|| refused("it cannot be signed".to_owned()))?;
+        let refused = |why: String| {
+            Failure::new(
+                FailureKind::Authentication,
+                format!("no token for the service account: {why}"),
+            )
+        };
+        let assertion =
+            self.assertion().ok_or_else(|| refused("it cannot be signed".to_owned()))?;
         let form = format!(
             "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion={assertion}"
         );
         let (status, body) = link.post_form(&self.account.token_uri, form).await?;
         let granted: Granted = serde_json::from_slice(&body)
             .map_err(|_| refused(format!("the token service answered {status}")))?;
-        Ok((Secret::new(granted.access_token), Duration::from_secs(granted.expires_in.unwrap_or(LIFETIME))))
+        Ok((
+            Secret::new(granted.access_token),
+            Duration::from_secs(granted.expires_in.unwrap_or(LIFETIME)),
+        ))
     }
 
     fn assertion(&self) -> Option<String> {
@@ -108,7 +116,9 @@ impl TokenSource {
 
 impl std::fmt::Debug for TokenSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TokenSource").field("account", &self.account.client_email).finish_non_exhaustive()
+        f.debug_struct("TokenSource")
+            .field("account", &self.account.client_email)
+            .finish_non_exhaustive()
     }
 }
 

@@ -299,6 +299,21 @@ fn scripts_expect_what_they_say() {
 }
 
 #[test]
+fn scripts_grow() {
+    let sim = demo();
+    sim.push(Script::new().text("one"));
+    sim.push(Script::new().text("two").finish().text("three"));
+    let said: Vec<_> = (0..3)
+        .map(|_| {
+            generate(&sim, OLD, &said("Hi", json!({}))).1["candidates"][0]["content"]["parts"]
+                    [0]["text"]
+                    .clone()
+        })
+        .collect();
+    assert_eq!(said, ["one", "two", "three"]);
+}
+
+#[test]
 fn r170_recordings_are_replayed() {
     let cassette = json!([
         {"method": "POST", "path": "/v1beta/models/m:streamGenerateContent", "query": {"alt": "sse"}, "request": {},
