@@ -14,7 +14,7 @@ fn b4_names_are_mended() {
     for name in
         ["default_api:Bash", "default_api.Bash", "functions.Bash", "bash", "default_api:bash"]
     {
-        check(&[&bash(name)], "STOP", &[call, "finish ToolCalls", "NameRepaired calls.Bash.name"]);
+        check(&[&bash(name)], "STOP", &[call, "finish ToolCalls", "NameRepaired calls[0].name"]);
     }
 }
 
@@ -26,7 +26,7 @@ fn r130_an_undeclared_tool_is_passed_on() {
         &[
             r#"call Launch {"x":1.0} id - signature -"#,
             "finish ToolCalls",
-            "UnknownTool calls.Launch.name",
+            "UnknownTool calls[0].name",
         ],
     );
 }
@@ -57,8 +57,8 @@ fn a15_arguments_are_mended() {
         &[
             r#"call Bash {"command":"ls","timeout":5} id - signature -"#,
             "finish ToolCalls",
-            "ArgumentRepaired calls.Bash.args.timeout",
-            "ArgumentRepaired calls.Bash.args.run_in_background",
+            "ArgumentRepaired calls[0].args.timeout",
+            "ArgumentRepaired calls[0].args.run_in_background",
         ],
     );
     check(
@@ -67,8 +67,8 @@ fn a15_arguments_are_mended() {
         &[
             r#"call Read {"path":"x"} id - signature -"#,
             "finish ToolCalls",
-            "ArgumentViolation calls.Read.args.path",
-            "ArgumentViolation calls.Read.args.file_path",
+            "ArgumentViolation calls[0].args.path",
+            "ArgumentViolation calls[0].args.file_path",
         ],
     );
 }
@@ -93,7 +93,7 @@ fn arguments_that_are_no_object() {
         &[
             r#"call Bash {"command":"ls"} id - signature -"#,
             "finish ToolCalls",
-            "ArgumentRepaired calls.Bash.args",
+            "ArgumentRepaired calls[0].args",
         ],
     );
     check(
@@ -102,7 +102,7 @@ fn arguments_that_are_no_object() {
         &[
             r#"call Bash {"input":[1]} id - signature -"#,
             "finish ToolCalls",
-            "ArgumentViolation calls.Bash.args",
+            "ArgumentViolation calls[0].args",
         ],
     );
     check(
@@ -133,7 +133,7 @@ fn i2_freeform_tools_get_text() {
         let part = format!(r#"{{"functionCall":{{"name":"apply_patch","args":{args}}}}}"#);
         let call = format!("call apply_patch freeform {text} id - signature -");
         let mut want = vec![call.as_str(), "finish ToolCalls"];
-        want.extend(std::iter::repeat_n("ArgumentRepaired calls.apply_patch.args", losses));
+        want.extend(std::iter::repeat_n("ArgumentRepaired calls[0].args", losses));
         check_with(&exchange, &[&part], "STOP", &want);
     }
 }
@@ -152,8 +152,8 @@ fn a_structured_answer_is_text() {
         &[
             r#"text "{\"a\":[1,2.0]}""#,
             "finish Stop",
-            "Ignored calls.final_answer.thoughtSignature",
-            "CallDropped calls.final_answer",
+            "Ignored answer.thoughtSignature",
+            "CallDropped answer",
         ],
     );
 }
@@ -173,7 +173,7 @@ fn one_call_at_a_time() {
             r#"call Bash {"command":"a"} id - signature -"#,
             r#"text "c""#,
             "finish ToolCalls",
-            "CallDropped calls[1].Bash",
+            "CallDropped calls[1]",
         ],
     );
 }
@@ -199,7 +199,8 @@ fn d10_a_name_without_arguments_and_arguments_without_a_name() {
             "call Bash {} id - signature -",
             "call Bash {} id - signature -",
             "finish ToolCalls",
-            "ArgumentViolation calls.Bash.args.command",
+            "ArgumentViolation calls[0].args.command",
+            "ArgumentViolation calls[1].args.command",
         ],
     );
     // Two calls that say their ids are two calls.
@@ -278,7 +279,7 @@ fn d8_pieces_in_every_form() {
         &[
             "call TodoWrite {} id - signature -",
             "finish ToolCalls",
-            "ArgumentViolation calls.TodoWrite.args",
+            "ArgumentViolation calls[0].args",
         ],
     );
     // Cut off in the middle.
@@ -286,7 +287,7 @@ fn d8_pieces_in_every_form() {
     check(
         &[open, &piece("git", true, go_on)],
         "SAFETY",
-        &[r#"finish Blocked("SAFETY")"#, "CallDropped calls.Bash"],
+        &[r#"finish Blocked("SAFETY")"#, "CallDropped calls[0]"],
     );
 }
 
@@ -300,7 +301,7 @@ fn h1_a_call_beside_a_bad_reason() {
         &[
             "call list_files {} id - signature -",
             "finish ToolCalls",
-            "UnknownTool calls.list_files.name",
+            "UnknownTool calls[0].name",
             "UnknownTool finishReason",
         ],
     );

@@ -2,6 +2,8 @@
 
 #[path = "cases.rs"]
 mod cases;
+#[path = "generate.rs"]
+mod generate;
 #[path = "monsters.rs"]
 mod monsters;
 #[path = "properties.rs"]

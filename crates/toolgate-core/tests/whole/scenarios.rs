@@ -86,7 +86,7 @@ fn noargs() {
 fn malformed_and_empty() {
     for scenario in ["malformed", "empty", "thinking_only"] {
         let events = ["api_error", "server_error", "server_error", "INTERNAL"];
-        check_failure(scenario, events, [502; 4]);
+        check_failure(scenario, events, [502, 502, 502, 500]);
     }
 }
 
@@ -152,7 +152,8 @@ fn d1_d2_d5_c13() {
 #[test]
 fn r114_usage_is_each_dialects_own_count() {
     // 120 in, none cached; 38 of answer and 64 of thought out.
-    for (dialect, want) in DIALECTS.into_iter().zip([(120, 102), (120, 102), (120, 102), (120, 38)]) {
+    for (dialect, want) in DIALECTS.into_iter().zip([(120, 102), (120, 102), (120, 102), (120, 38)])
+    {
         let (streamed, unary) = seen(&asked(dialect), "parallel");
         assert_eq!(streamed.usage, want, "{dialect:?}");
         assert_eq!(unary.unwrap().unwrap().usage, want, "{dialect:?}");

@@ -58,8 +58,7 @@ pub(crate) fn decode<'a>(
     if dialect != Dialect::Gemini {
         return translate::decode_request(dialect, body, &options);
     }
-    let decoded =
-        toolgate_core::gemini::decode_request(body, "gemini-3.6-flash", true, &options)?;
+    let decoded = toolgate_core::gemini::decode_request(body, "gemini-3.6-flash", true, &options)?;
     let Decoded { request, echo, losses } = decoded;
     Ok(Decoded { request, echo: Echo::Gemini(echo), losses })
 }
