@@ -11,11 +11,12 @@
 use std::sync::Arc;
 
 use crate::canon::{
-    Answer, BadRequest, Call, DecodeOptions, Decoded, Encoder, ErrorReply, Event, Failure, Finish,
-    IdGen, Sink, Stamp, Start,
+    Answer, Assembler, BadRequest, Call, DecodeOptions, Decoded, Encoder, ErrorReply, Event,
+    Failure, Finish, IdGen, Sink, Stamp, Start,
 };
 use crate::gemini::Exchange;
 use crate::gemini::upstream::StreamDecoder;
+use crate::json::Text;
 use crate::seal::Sealer;
 use crate::{anthropic, chat, gemini, responses};
 
@@ -201,6 +202,11 @@ pub struct Translator<E> {
 struct Tap<E> {
     encoder: E,
     seen: Seen,
+    /// What is not worth showing alone: signatures and blanks before the first real content. A
+    /// turn that ends after them is no good, and can be asked for again.
+    held: Vec<Event<'static>>,
+    /// The whole answer, where somebody wants it in the end.
+    whole: Option<Assembler>,
 }
 
 impl<E: Encoder> Tap<E> {
@@ -214,7 +220,7 @@ impl<E: Encoder> Tap<E> {
 impl<E: Encoder> Translator<E> {
     /// A translator for one answer.
     pub fn new(exchange: Arc<Exchange>, ids: IdGen, encoder: E) -> Self {
-        let tap = Tap { encoder, seen: Seen::default() };
+        let tap = Tap { encoder, seen: Seen::default(), held: Vec::new(), whole: None };
         Self { decoder: StreamDecoder::new(exchange, ids), tap }
     }
 
@@ -235,10 +241,27 @@ impl<E: Encoder> Translator<E> {
         &self.tap.seen
     }
 
+    /// The encoder, for what it knows of the answer.
+    pub fn encoder(&self) -> &E {
+        &self.tap.encoder
+    }
+
+    /// From now on, puts the whole answer together on the side.
+    pub fn collect(&mut self) {
+        self.tap.whole = Some(Assembler::default());
+    }
+
+    /// The whole answer, where it ended well and [`collect`](Self::collect) asked for it.
+    pub fn answer(&self) -> Option<Answer> {
+        self.tap.whole.clone()?.finish().ok()
+    }
+
     /// Starts over with another answer of Gemini's. Only sensible while nothing is visible.
     pub fn again(&mut self, exchange: Arc<Exchange>, ids: IdGen) {
         self.decoder = StreamDecoder::new(exchange, ids);
         self.tap.seen = Seen { started: self.tap.seen.started, ..Seen::default() };
+        self.tap.held.clear();
+        self.tap.whole = self.tap.whole.take().map(|_| Assembler::default());
     }
 
     /// Shows a sign of life; opens the client's stream for it where need be.
@@ -267,6 +290,9 @@ struct Into<'a, E> {
 
 impl<E: Encoder> Sink for Into<'_, E> {
     fn event(&mut self, event: &Event<'_>) {
+        if let Some(whole) = &mut self.tap.whole {
+            whole.event(event);
+        }
         let Seen { started, visible, calls, finish, failure } = &mut self.tap.seen;
         match event {
             Event::Start(_) => {
@@ -281,6 +307,14 @@ impl<E: Encoder> Sink for Into<'_, E> {
             }
             Event::Finish(end) => *finish = Some(end.clone()),
             Event::Call(call) => calls.push(call.clone().into_owned()),
+            Event::Signature { .. } if !*visible => {
+                self.tap.held.push(event.clone().into_owned());
+                return;
+            }
+            Event::Text(text) if !*visible && is_blank(text) => {
+                self.tap.held.push(event.clone().into_owned());
+                return;
+            }
             Event::Text(_)
             | Event::Thought(_)
             | Event::Signature { .. }
@@ -289,7 +323,18 @@ impl<E: Encoder> Sink for Into<'_, E> {
             | Event::Grounding(_) => {}
         }
         let before = self.out.len();
+        for held in self.tap.held.drain(..) {
+            self.tap.encoder.event(&held, self.out);
+        }
         self.tap.encoder.event(event, self.out);
         *visible |= self.out.len() > before;
     }
+}
+
+/// Whether there is nothing to see: white space, and characters without width.
+fn is_blank(text: &Text<'_>) -> bool {
+    let is_hidden = |it: char| {
+        it.is_whitespace() || matches!(it, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+    };
+    text.decode().chars().all(is_hidden)
 }

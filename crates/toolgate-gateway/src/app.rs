@@ -9,6 +9,7 @@ use toolgate_core::seal::Sealer;
 use crate::config::Config;
 use crate::metrics::Metrics;
 use crate::store::Store;
+use crate::tasks::Tasks;
 use crate::turn::Lessons;
 use crate::upstream::{KeyPool, Link};
 
@@ -26,6 +27,8 @@ pub struct App {
     pub store: Store,
     /// What Gemini has refused lately.
     pub lessons: Lessons,
+    /// What runs beside the requests.
+    pub tasks: Tasks,
     sim: Option<String>,
     seed: u64,
     requests: AtomicU64,
@@ -65,6 +68,7 @@ impl App {
             sealer: Sealer::with_key(key),
             store,
             lessons: Lessons::default(),
+            tasks: Tasks::default(),
             sim,
             seed,
             requests: AtomicU64::new(0),

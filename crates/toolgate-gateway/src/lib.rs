@@ -19,7 +19,9 @@ mod reply;
 mod route;
 mod server;
 mod service;
+mod session;
 mod store;
+mod tasks;
 mod turn;
 mod upstream;
 

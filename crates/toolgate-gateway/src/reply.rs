@@ -43,8 +43,12 @@ pub(crate) fn stream(content_type: &'static str, body: Body) -> Reply {
 
 /// A failure in the client's dialect.
 pub(crate) fn failure(dialect: Dialect, failure: &Failure, request_id: &str) -> Reply {
-    let ErrorReply { status, retry_after, do_not_retry, body } =
-        encode_error(dialect, failure, request_id);
+    error(encode_error(dialect, failure, request_id))
+}
+
+/// An error that is written already.
+pub(crate) fn error(reply: ErrorReply) -> Reply {
+    let ErrorReply { status, retry_after, do_not_retry, body } = reply;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut reply = json(status, body);
     if let Some(seconds) = retry_after {

@@ -81,7 +81,9 @@ impl Server {
         drop((self.listener, open));
         let drain = self.app.config().limits.drain;
         tracing::info!(active = self.app.metrics.active.get(), "draining");
-        if tokio::time::timeout(drain, all_closed.recv()).await.is_err() {
+        let tasks = self.app.tasks.clone();
+        let closed = async move { tokio::join!(all_closed.recv(), tasks.drain()) };
+        if tokio::time::timeout(drain, closed).await.is_err() {
             tracing::warn!("turns were still running at the drain limit");
         }
     }

@@ -142,6 +142,26 @@ impl Sink for Assembler {
     }
 }
 
+impl Event<'_> {
+    /// A copy that owns everything.
+    pub fn into_owned(self) -> Event<'static> {
+        match self {
+            Self::Start(start) => Event::Start(start.into_owned()),
+            Self::Text(text) => Event::Text(text.into_owned()),
+            Self::Thought(text) => Event::Thought(text.into_owned()),
+            Self::Signature { thought, len, signature } => {
+                Event::Signature { thought, len, signature: signature.into_owned() }
+            }
+            Self::Call(call) => Event::Call(call.into_owned()),
+            Self::Media(media) => Event::Media(media.into_owned()),
+            Self::Server(activity) => Event::Server(activity.into_owned()),
+            Self::Grounding(raw) => Event::Grounding(raw.into_owned()),
+            Self::Finish(finish) => Event::Finish(finish),
+            Self::Fail(failure) => Event::Fail(failure),
+        }
+    }
+}
+
 impl Start<'_> {
     /// A copy that owns its strings.
     pub fn into_owned(self) -> Start<'static> {

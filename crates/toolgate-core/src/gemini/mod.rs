@@ -5,6 +5,7 @@
 
 mod error;
 mod grounding;
+mod native;
 mod request;
 mod request_config;
 mod request_parts;
@@ -16,6 +17,7 @@ mod wire;
 
 pub use error::{encode_error, encode_error_list};
 pub use grounding::{Citation, citations};
+pub use native::{NativePieces, native_pieces};
 pub use request::{Echo, Framing, Native, decode_count_tokens, decode_native, decode_request};
 pub use response::encode_response;
 pub use stream::StreamEncoder;

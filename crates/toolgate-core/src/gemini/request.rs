@@ -107,10 +107,6 @@ fn decode_input<'a>(
     request: &mut Request<'a>,
     losses: &mut Losses,
 ) -> Result<(), BadRequest> {
-    let is_content = |raw: &Raw<'_>| {
-        raw.fields()
-            .is_some_and(|fields| fields.get("parts").is_some() || fields.get("role").is_some())
-    };
     let contents = match input.kind() {
         Kind::Object => is_content(&input),
         Kind::Array => input.items().is_some_and(|items| items.first().is_some_and(is_content)),
@@ -125,8 +121,13 @@ fn decode_input<'a>(
     Ok(())
 }
 
+/// Whether a value is a content rather than a part.
+pub(super) fn is_content(raw: &Raw<'_>) -> bool {
+    raw.fields().is_some_and(|fields| fields.get("parts").is_some() || fields.get("role").is_some())
+}
+
 /// `"name"` or `{"id": "name"}`.
-fn conversation<'a>(
+pub(super) fn conversation<'a>(
     raw: Option<Raw<'a>>,
     at: &Path<'_>,
 ) -> Result<Option<Cow<'a, str>>, BadRequest> {

@@ -20,6 +20,8 @@ pub struct Amendment<'s> {
     pub items: &'s [String],
     /// `tools`, for a body that has none.
     pub tools: Option<&'s str>,
+    /// `tool_choice`, for a body that has none.
+    pub tool_choice: Option<&'s str>,
 }
 
 /// A body with the items and tools that a store kept.
@@ -28,7 +30,7 @@ pub struct Amendment<'s> {
 /// use toolgate_core::responses::{Amendment, amend};
 ///
 /// let items = [r#"{"role":"user","content":"a"}"#.to_owned()];
-/// let body = amend(r#"{"model":"m","input":"b"}"#, &Amendment { items: &items, tools: None })?;
+/// let body = amend(r#"{"model":"m","input":"b"}"#, &Amendment { items: &items, ..Amendment::default() })?;
 /// assert_eq!(
 ///     body,
 ///     r#"{"model":"m","input":[{"role":"user","content":"a"},{"type":"message","role":"user","content":"b"}]}"#
@@ -49,7 +51,7 @@ pub fn amend(body: &str, amendment: &Amendment<'_>) -> Result<String, BadRequest
                 out.extend_from_slice(item.get().as_bytes());
             }
         },
-        amendment.tools,
+        &[("tools", amendment.tools), ("tool_choice", amendment.tool_choice)],
     )
 }
 
@@ -109,7 +111,7 @@ pub fn resolve_references(
                 out.extend_from_slice(found.as_deref().unwrap_or_else(|| item.get()).as_bytes());
             }
         },
-        None,
+        &[],
     )
     .map(Cow::Owned)
 }
@@ -128,11 +130,11 @@ fn reference(item: &Raw<'_>) -> Option<String> {
     item.id.map(|id| id.0.into_owned())
 }
 
-/// Copies a body with another input, and with tools where it has none.
+/// Copies a body with another input, and with members that it does not have.
 fn rewrite(
     body: &str,
     items: impl FnOnce(&mut Vec<u8>),
-    tools: Option<&str>,
+    more: &[(&str, Option<&str>)],
 ) -> Result<String, BadRequest> {
     let fields: Fields<'_> = json::read(body, &Path::Root, &mut Losses::new())?;
     let has = |name: &str| fields.get(name).is_some();
@@ -158,9 +160,11 @@ fn rewrite(
     if !has("input") {
         write_input(&mut out);
     }
-    if let Some(tools) = tools.filter(|_| !has("tools")) {
-        write::key(&mut out, "tools");
-        out.extend_from_slice(tools.as_bytes());
+    for (name, value) in more {
+        if let Some(value) = value.filter(|_| !has(name)) {
+            write::key(&mut out, name);
+            out.extend_from_slice(value.as_bytes());
+        }
     }
     out.push(b'}');
     String::from_utf8(out).map_err(|_| Path::Root.bad("not UTF-8"))
@@ -173,14 +177,16 @@ mod tests {
     #[test]
     fn r93_items_of_a_conversation_come_first() {
         let items = ["{\"a\":1}".to_owned()];
-        let amend = |body: &str, tools| amend(body, &Amendment { items: &items, tools });
+        let amend = |body: &str, tools| {
+            amend(body, &Amendment { items: &items, tools, tool_choice: tools.map(|_| "\"auto\"") })
+        };
         assert_eq!(
             amend(r#"{"input":[{"b":2}],"x": 1.0}"#, Some("[{}]")).unwrap(),
-            r#"{"input":[{"a":1},{"b":2}],"x":1.0,"tools":[{}]}"#
+            r#"{"input":[{"a":1},{"b":2}],"x":1.0,"tools":[{}],"tool_choice":"auto"}"#
         );
         assert_eq!(
             amend(r#"{"tools":[]}"#, Some("[{}]")).unwrap(),
-            r#"{"tools":[],"input":[{"a":1}]}"#
+            r#"{"tools":[],"input":[{"a":1}],"tool_choice":"auto"}"#
         );
         assert_eq!(amend(r#"{"input":5}"#, None).unwrap_err().at, "input");
         assert!(amend("[]", None).is_err());

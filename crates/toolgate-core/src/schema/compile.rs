@@ -123,8 +123,8 @@ pub(super) fn arguments<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) ->
     if form == SchemaForm::Gemini && emit::is_valid_parameters(tree, true) {
         return as_it_is(tree, Placement::Parameters);
     }
-    let (mut document, mut findings) = Reader::new(tree, form).document(tree, true);
     let lowered = matches!(emit, Emit::ParametersDeveloper | Emit::ParametersVertex);
+    let (mut document, mut findings) = Reader::new(tree, form, lowered).document(tree, true);
     if lowered {
         document = emit::lower(&document, &mut findings);
     } else {
@@ -155,15 +155,15 @@ pub(super) fn arguments<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) ->
 }
 
 fn output<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) -> Outcome<'t> {
-    let parameters = matches!(emit, Emit::ParametersDeveloper | Emit::ParametersVertex);
+    let lowered = matches!(emit, Emit::ParametersDeveloper | Emit::ParametersVertex);
     if form == SchemaForm::Gemini && emit::is_valid_parameters(tree, false) {
         return as_it_is(tree, Placement::Parameters);
     }
     if emit == Emit::JsonSchemaRaw {
         return as_it_is(tree, placement_of(form));
     }
-    let (mut document, mut findings) = Reader::new(tree, form).document(tree, false);
-    if parameters {
+    let (mut document, mut findings) = Reader::new(tree, form, lowered).document(tree, false);
+    if lowered {
         let document = emit::lower(&document, &mut findings);
         let json = emit::parameters(&document);
         return Outcome { placement: Placement::Parameters, json, note: None, findings };

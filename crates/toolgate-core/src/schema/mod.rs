@@ -10,7 +10,9 @@ mod node;
 mod number;
 mod read;
 mod refs;
+pub mod report;
 mod tree;
+mod types;
 mod words;
 
 pub use cache::{Cache, CacheStats};

@@ -9,11 +9,20 @@ use super::tree::{Shape, Tree};
 #[derive(Debug)]
 pub(super) struct Index<'t> {
     root: &'t Tree<'t>,
-    /// Every definition by name, with the schema that it is defined in.
-    definitions: BTreeMap<&'t str, Vec<(&'t Tree<'t>, &'t Tree<'t>)>>,
+    /// Every definition by name.
+    definitions: BTreeMap<&'t str, Vec<Definition<'t>>>,
     anchors: BTreeMap<&'t str, &'t Tree<'t>>,
     /// Schemas with an `$id`.
     resources: Vec<(&'t str, &'t Tree<'t>)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Definition<'t> {
+    /// The schema that it is defined in.
+    owner: &'t Tree<'t>,
+    /// `$defs`, `definitions`
+    home: &'t str,
+    tree: &'t Tree<'t>,
 }
 
 /// What a reference points at.
@@ -49,10 +58,11 @@ impl<'t> Index<'t> {
             match member.key.as_ref() {
                 "$defs" | "definitions" | "defs" => {
                     for definition in value.members() {
-                        self.definitions
-                            .entry(&definition.key)
-                            .or_default()
-                            .push((tree, &definition.value));
+                        self.definitions.entry(&definition.key).or_default().push(Definition {
+                            owner: tree,
+                            home: &member.key,
+                            tree: &definition.value,
+                        });
                         self.walk(&definition.value);
                     }
                 }
@@ -103,7 +113,10 @@ impl<'t> Index<'t> {
             inner.min_by_key(|tree| tree.text.len()).into_iter().chain([self.root]).collect()
         } else {
             let same = |id: &str| {
-                id == base || id.strip_suffix(base).is_some_and(|rest| rest.ends_with('/'))
+                let end = |long: &str, short| {
+                    long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'))
+                };
+                id == base || end(id, base) || end(base, id)
             };
             self.resources.iter().filter(|(id, _)| same(id)).map(|(_, tree)| *tree).collect()
         };
@@ -129,7 +142,7 @@ impl<'t> Index<'t> {
         let tokens: Vec<Cow<'t, str>> = pointer.split('/').map(token).collect();
         let name = name(&tokens);
         for start in starts {
-            if let Some(tree) = follow(start, &tokens) {
+            if let Some(tree) = self.follow(start, &tokens) {
                 return Target::Schema { name, tree };
             }
         }
@@ -143,24 +156,42 @@ impl<'t> Index<'t> {
     /// The definition of that name that is nearest to `at`, or else the first one.
     fn named(&self, name: &str, at: &str) -> Option<Target<'t>> {
         let (name, candidates) = self.definitions.get_key_value(name)?;
-        let around = candidates.iter().filter(|(owner, _)| owner.holds(at));
-        let (_, tree) = around.min_by_key(|(owner, _)| owner.text.len()).or(candidates.first())?;
+        let around = candidates.iter().filter(|candidate| candidate.owner.holds(at));
+        let nearest = around.min_by_key(|candidate| candidate.owner.text.len());
+        let tree = nearest.or_else(|| candidates.first())?.tree;
         is_schema(tree).then_some(Target::Schema { name: Cow::Borrowed(name), tree })
     }
-}
 
-fn follow<'t>(start: &'t Tree<'t>, tokens: &[Cow<'t, str>]) -> Option<&'t Tree<'t>> {
-    let mut here = start;
-    for token in tokens {
-        here = match &here.shape {
-            Shape::Object(_) => here.get(token)?,
-            Shape::Array(elements) => elements.get(token.parse::<usize>().ok()?)?,
-            Shape::Null | Shape::Bool(_) | Shape::Number | Shape::String(_) | Shape::TooDeep => {
-                return None;
-            }
-        };
+    fn follow(&self, start: &'t Tree<'t>, tokens: &[Cow<'t, str>]) -> Option<&'t Tree<'t>> {
+        let mut here = start;
+        let mut tokens = tokens.iter();
+        while let Some(token) = tokens.next() {
+            // There may be thousands of definitions.
+            let defined = tokens.as_slice().first().and_then(|name| {
+                let candidates = self.definitions.get(name.as_ref())?.iter();
+                let mut here =
+                    candidates.filter(|it| it.home == token && std::ptr::eq(it.owner, here));
+                here.next()
+            });
+            here = match (&here.shape, defined) {
+                (_, Some(defined)) => {
+                    tokens.next();
+                    defined.tree
+                }
+                (Shape::Object(_), None) => here.get(token)?,
+                (Shape::Array(elements), None) => elements.get(token.parse::<usize>().ok()?)?,
+                (
+                    Shape::Null
+                    | Shape::Bool(_)
+                    | Shape::Number
+                    | Shape::String(_)
+                    | Shape::TooDeep,
+                    None,
+                ) => return None,
+            };
+        }
+        is_schema(here).then_some(here)
     }
-    is_schema(here).then_some(here)
 }
 
 fn is_schema(tree: &Tree<'_>) -> bool {

@@ -12,7 +12,7 @@ const ITEMS: u64 = 960;
 
 /// Panics where Gemini would refuse.
 #[track_caller]
-pub fn check(compiled: &Compiled, schema: &str) {
+pub(crate) fn check(compiled: &Compiled, schema: &str) {
     let shown = if schema.len() > 2000 { "(a long schema)" } else { schema };
     let outcome = match compiled.placement {
         Placement::Absent if compiled.json.is_empty() => Ok(()),
@@ -44,7 +44,7 @@ fn brackets(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(brackets).max().unwrap_or(0),
         Value::Object(members) => 1 + members.values().map(brackets).max().unwrap_or(0),
-        _ => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 
@@ -53,7 +53,7 @@ fn is_count(value: &Value) -> bool {
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
-        _ => return false,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return false,
     };
     text.parse::<i64>().is_ok_and(|count| count >= 0)
 }
@@ -99,7 +99,7 @@ const SCHEMA_FIELDS: [&str; 22] = [
     "default",
 ];
 
-pub fn parameters(root: &Value) -> Outcome {
+pub(crate) fn parameters(root: &Value) -> Outcome {
     ensure(brackets(root) <= BRACKETS, "root", "Message too deep")?;
     let is_object = root["type"].as_str().is_some_and(|name| name.eq_ignore_ascii_case("object"));
     ensure(is_object, "root", "parameters schema should be of type OBJECT")?;
@@ -120,7 +120,7 @@ fn schema(schema: &Value, at: &str, depth: usize, items: &mut u64) -> Outcome {
         fields.iter().map(|(key, value)| (camel(key), value.clone())).collect();
     if let Some(branches) = fields.get("anyOf") {
         ensure(fields.len() == 1, at, "schema specified other fields alongside any_of")?;
-        let branches = branches.as_array().ok_or(format!("{at}.any_of: not repeated"))?;
+        let branches = branches.as_array().ok_or_else(|| format!("{at}.any_of: not repeated"))?;
         ensure(!branches.is_empty(), at, "empty any_of")?;
         for (index, branch) in branches.iter().enumerate() {
             self::schema(branch, &format!("{at}.any_of[{index}]"), depth + 1, items)?;
@@ -173,7 +173,7 @@ fn schema(schema: &Value, at: &str, depth: usize, items: &mut u64) -> Outcome {
             }
             "properties" => {
                 only(&["OBJECT"])?;
-                let properties = value.as_object().ok_or(format!("{at}: properties"))?;
+                let properties = value.as_object().ok_or_else(|| format!("{at}: properties"))?;
                 ensure(
                     !properties.is_empty(),
                     at,
@@ -253,7 +253,7 @@ const JSON_SCHEMA_KEYWORDS: [&str; 18] = [
     "default",
 ];
 
-pub fn json_schema(root: &Value) -> Outcome {
+pub(crate) fn json_schema(root: &Value) -> Outcome {
     ensure(brackets(root) <= BRACKETS, "root", "Message too deep")?;
     ensure(root["type"] == "object", "root", "not an object")?;
     ensure(root["properties"].is_object(), "root", "properties at top-level must be an object")?;
@@ -317,13 +317,14 @@ impl Walk<'_> {
             match key.as_str() {
                 "title" | "description" | "format" => ensure(value.is_string(), at, key)?,
                 "enum" => {
-                    let values = value.as_array().ok_or(format!("{at}: enum"))?;
+                    let values = value.as_array().ok_or_else(|| format!("{at}: enum"))?;
                     ensure(!values.is_empty(), at, "enum is empty")?;
-                    for (index, value) in values.iter().enumerate() {
+                    let mut seen = BTreeSet::new();
+                    for value in values {
                         let good =
                             value.is_number() || value.as_str().is_some_and(|it| !it.is_empty());
                         ensure(good, at, "enum takes strings and numbers")?;
-                        ensure(!values[..index].contains(value), at, "enum has doubles")?;
+                        ensure(seen.insert(value.to_string()), at, "enum has doubles")?;
                     }
                 }
                 "items" => {
@@ -331,7 +332,7 @@ impl Walk<'_> {
                     self.node(value, &format!("{at}.items"), depth + 1, optional)?;
                 }
                 "prefixItems" | "anyOf" => {
-                    let list = value.as_array().ok_or(format!("{at}: {key}"))?;
+                    let list = value.as_array().ok_or_else(|| format!("{at}: {key}"))?;
                     ensure(!list.is_empty(), at, "an empty list of schemas")?;
                     for (index, item) in list.iter().enumerate() {
                         self.node(item, &format!("{at}.{key}[{index}]"), depth + 1, optional)?;
@@ -349,7 +350,9 @@ impl Walk<'_> {
                 "properties" => {
                     only(key, &["object"])?;
                     let required = names(schema, "required", at)?;
-                    for (name, property) in value.as_object().ok_or(format!("{at}: {key}"))? {
+                    for (name, property) in
+                        value.as_object().ok_or_else(|| format!("{at}: {key}"))?
+                    {
                         ensure(!name.is_empty(), at, "an empty property name")?;
                         let optional = !required.contains(&name.as_str());
                         let at = format!("{at}.properties.{name}");

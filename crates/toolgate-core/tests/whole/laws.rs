@@ -1,6 +1,7 @@
 //! Laws 4, 6 and 7 over the whole path.
 
 use proptest::prelude::*;
+use serde_json::Value;
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::{Dialect, encode_error};
@@ -30,7 +31,13 @@ proptest! {
                     grammar::check_body(dialect, &body);
                     let (one, other) = (client::read(dialect, &whole), client::read(dialect, &body));
                     prop_assert_eq!(one.text, other.text);
-                    prop_assert_eq!(one.calls, other.calls);
+                    prop_assert_eq!(one.names(), other.names());
+                    for (one, other) in one.calls.iter().zip(&other.calls) {
+                        // A client that parses numbers may write them differently.
+                        let read: Value = serde_json::from_str(&one.args).unwrap();
+                        prop_assert!(one.args == other.args || read.to_string() == other.args);
+                        prop_assert_eq!(&one.id, &other.id);
+                    }
                     prop_assert_eq!(one.stop, other.stop);
                     prop_assert_eq!(one.usage, other.usage);
                 }

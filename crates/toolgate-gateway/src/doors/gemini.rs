@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response};
 use http_body::Frame;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -19,9 +19,9 @@ use toolgate_core::canon::{Failure, FailureKind, IdGen, Sink};
 use toolgate_core::gemini::upstream::{StreamDecoder, decode_error};
 use toolgate_core::translate::Dialect;
 
-use super::Visit;
-use super::turns::{self, Answered, Outcome, body_of};
+use super::{Visit, turns};
 use crate::reply::{self, Reply};
+use crate::session;
 use crate::turn::{Ask, Ledger, Next, Plan};
 use crate::upstream::whole;
 
@@ -98,11 +98,11 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let (failure, body_of_refusal) = refusal;
     if generates && failure.kind == FailureKind::InvalidRequest && (sse || !is_stream) {
         let path = Some((asked.model.to_owned(), is_stream));
-        let ask = Ask { door: DIALECT, path, body, counts: false, owner: visit.client.owner };
+        let ask = Ask { path, ..Ask::new(DIALECT, body, visit.client.owner) };
         if let Ok(outcome) = turns::run(&visit, &ask).await {
             visit.app.metrics.rescued("history_mended");
             ledger.answered();
-            return answered(&visit, outcome);
+            return turns::shown(&visit, outcome, None).await;
         }
     }
     ledger.failed(&failure);
@@ -119,20 +119,19 @@ pub(crate) async fn native(visit: Visit, request: Request<Incoming>) -> Reply {
         Ok(body) => body,
         Err(failure) => return visit.fail(DIALECT, &failure),
     };
-    let ask = Ask { door: DIALECT, path: None, body, counts: false, owner: visit.client.owner };
-    match turns::run(&visit, &ask).await {
-        Ok(outcome) => answered(&visit, outcome),
-        Err(failure) => reply::failure(DIALECT, &failure, &visit.request_id),
+    let opened = match session::open_native(&visit, &body).await {
+        Ok(opened) => opened,
+        Err(refused) => return visit.refuse(DIALECT, &refused),
+    };
+    let mut ask = Ask::new(DIALECT, body, visit.client.owner);
+    let mut keeper = None;
+    if let Some(opened) = opened {
+        (ask.body, ask.before, ask.collect) = (opened.body, opened.before, true);
+        keeper = Some(opened.keeper);
     }
-}
-
-fn answered(visit: &Visit, outcome: Outcome) -> Reply {
-    match outcome.result {
-        Answered::Whole(answer, stamp) => {
-            let body = outcome.echo.encode_response(&answer, &stamp, &visit.app.sealer);
-            reply::json(StatusCode::OK, body)
-        }
-        Answered::Stream(pump) => reply::stream("text/event-stream", body_of(pump, visit)),
+    match turns::run(&visit, &ask).await {
+        Ok(outcome) => turns::shown(&visit, outcome, keeper).await,
+        Err(failure) => reply::failure(DIALECT, &failure, &visit.request_id),
     }
 }
 

@@ -4,7 +4,7 @@ mod gemini;
 mod models;
 pub(crate) mod ops;
 mod responses;
-mod turns;
+pub(crate) mod turns;
 mod visit;
 
 pub(crate) use gemini::{gemini, native};

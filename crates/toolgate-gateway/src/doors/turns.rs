@@ -10,11 +10,13 @@ use hyper::body::{Frame, Incoming};
 use toolgate_core::anthropic;
 use toolgate_core::canon::{Answer, Failure, FailureKind, Losses, Stamp};
 use toolgate_core::gemini::upstream::decode_error;
-use toolgate_core::translate::{Dialect, Echo};
+use toolgate_core::responses::Framing;
+use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
 
 use super::Visit;
 use crate::reply::{self, Body, Reply};
-use crate::turn::{self, Ask, First, Plan, Pump};
+use crate::session::{self, Keeper};
+use crate::turn::{self, Ask, First, Plan, Prepared, Pump};
 use crate::upstream::{Verb, whole};
 
 /// A turn whose dialect the path says.
@@ -24,17 +26,25 @@ pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incomi
         Ok(body) => body,
         Err(failure) => return visit.fail(dialect, &failure),
     };
-    let ask = Ask { door: dialect, path: None, body, counts: false, owner: visit.client.owner };
+    let opened = match dialect {
+        Dialect::Anthropic => session::open_thread(&visit, &body).await,
+        Dialect::Chat | Dialect::Gemini | Dialect::Responses => Ok(None),
+    };
+    let mut ask = Ask::new(dialect, body, visit.client.owner);
+    let mut keeper = None;
+    match opened {
+        Ok(None) => {}
+        Ok(Some(opened)) => {
+            (ask.body, ask.collect) = (opened.body, true);
+            keeper = Some(opened.keeper);
+        }
+        Err(refused) => return visit.refuse(dialect, &refused),
+    }
     match run(&visit, &ask).await {
-        Ok(Outcome { echo, result, losses }) => {
-            let mut reply = match result {
-                Answered::Whole(answer, stamp) => {
-                    let body = echo.encode_response(&answer, &stamp, &visit.app.sealer);
-                    reply::json(StatusCode::OK, body)
-                }
-                Answered::Stream(pump) => reply::stream("text/event-stream", body_of(pump, &visit)),
-            };
-            if report {
+        Ok(outcome) => {
+            let losses = report.then(|| outcome.losses.clone());
+            let mut reply = shown(&visit, outcome, keeper).await;
+            if let Some(losses) = losses {
                 add_report(&mut reply, &losses);
             }
             reply
@@ -43,17 +53,57 @@ pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incomi
     }
 }
 
+/// Shows an answer. With a keeper, it is kept before the client sees its end.
+pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper>) -> Reply {
+    let Outcome { echo, result, stamp, .. } = outcome;
+    match result {
+        Answered::Whole(answer) => {
+            let body = echo.encode_response(&answer, &stamp, &visit.app.sealer);
+            if let Some(keeper) = keeper {
+                keeper.keep(&echo, &body).await;
+            }
+            reply::json(StatusCode::OK, body)
+        }
+        Answered::Stream(pump) => {
+            let keeping = keeper.map(|keeper| Keeping { keeper, echo, stamp });
+            reply::stream("text/event-stream", body_of(pump, visit, keeping))
+        }
+    }
+}
+
+/// What keeps a streamed answer.
+pub(crate) struct Keeping {
+    pub(crate) keeper: Keeper,
+    pub(crate) echo: Echo,
+    pub(crate) stamp: Stamp,
+}
+
+impl Keeping {
+    /// The answer that a pump has shown, in one piece.
+    pub(crate) fn object(&self, pump: &Pump, visit: &Visit) -> Option<Vec<u8>> {
+        let translator = pump.translator();
+        match translator.encoder() {
+            AnyEncoder::Responses(encoder) => Some(encoder.response()),
+            AnyEncoder::Anthropic(_) | AnyEncoder::Chat(_) | AnyEncoder::Gemini(_) => {
+                let whole = translator.answer();
+                whole.map(|it| self.echo.encode_response(&it, &self.stamp, &visit.app.sealer))
+            }
+        }
+    }
+}
+
 /// What came of a turn.
 pub(crate) struct Outcome {
     pub(crate) echo: Echo,
     pub(crate) result: Answered,
     pub(crate) losses: Losses,
+    pub(crate) stamp: Stamp,
 }
 
 /// The answer.
 pub(crate) enum Answered {
     /// In one piece.
-    Whole(Box<Answer>, Stamp),
+    Whole(Box<Answer>),
     /// As a stream, whose first bytes are there.
     Stream(Box<Pump>),
 }
@@ -79,12 +129,22 @@ pub(crate) async fn run(visit: &Visit, ask: &Ask) -> Result<Outcome, Failure> {
         let stamp = visit.stamp();
         let failure;
         if prepared.stream {
-            let encoder = prepared.echo.clone().encoder(stamp, visit.app.sealer.clone());
+            let encoder = prepared.echo.clone().encoder(stamp.clone(), visit.app.sealer.clone());
+            let encoder = match encoder {
+                AnyEncoder::Responses(encoder) if ask.messages => {
+                    AnyEncoder::Responses(Box::new(encoder.framed(Framing::Messages)))
+                }
+                encoder => encoder,
+            };
             let mut pump = Pump::new(plan, encoder, ledger);
+            if ask.collect {
+                pump.collect();
+            }
             match pump.first().await {
                 First::Stream => {
                     let result = Answered::Stream(Box::new(pump));
-                    return Ok(Outcome { echo: prepared.echo, result, losses: prepared.losses });
+                    let Prepared { echo, losses, .. } = prepared;
+                    return Ok(Outcome { echo, result, losses, stamp });
                 }
                 First::Failure(why) => {
                     (plan, ledger) = pump.into_parts();
@@ -95,8 +155,9 @@ pub(crate) async fn run(visit: &Visit, ask: &Ask) -> Result<Outcome, Failure> {
             match turn::answer(&mut plan, &mut ledger).await {
                 Ok(answer) => {
                     ledger.done(answer.calls(), &answer.finish);
-                    let result = Answered::Whole(Box::new(answer), stamp);
-                    return Ok(Outcome { echo: prepared.echo, result, losses: prepared.losses });
+                    let result = Answered::Whole(Box::new(answer));
+                    let Prepared { echo, losses, .. } = prepared;
+                    return Ok(Outcome { echo, result, losses, stamp });
                 }
                 Err(why) => failure = why,
             }
@@ -135,8 +196,7 @@ async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Failu
         total_tokens: u64,
     }
     let body = visit.body(request).await?;
-    let ask =
-        Ask { door: Dialect::Anthropic, path: None, body, counts: true, owner: visit.client.owner };
+    let ask = Ask { counts: true, ..Ask::new(Dialect::Anthropic, body, visit.client.owner) };
     let (target, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
     let credential = Plan::credential_of(&visit.current, &visit.client);
     let response =
@@ -153,11 +213,17 @@ async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Failu
 }
 
 /// The client's body: the pump, read as the client reads.
-pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit) -> Body {
-    let room = visit.room.clone();
-    let frames = stream::unfold((pump, room), |(mut pump, room)| async move {
+pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit, keeping: Option<Keeping>) -> Body {
+    let state = (pump, visit.clone(), keeping);
+    let frames = stream::unfold(state, |(mut pump, visit, mut keeping)| async move {
         let bytes = pump.next().await?;
-        Some((Ok(Frame::data(bytes)), (pump, room)))
+        if pump.has_ended()
+            && let Some(keeping) = keeping.take()
+            && let Some(object) = keeping.object(&pump, &visit)
+        {
+            keeping.keeper.keep(&keeping.echo, &object).await;
+        }
+        Some((Ok(Frame::data(bytes)), (pump, visit, keeping)))
     });
     StreamBody::new(frames).boxed_unsync()
 }

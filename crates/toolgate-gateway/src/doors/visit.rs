@@ -14,6 +14,7 @@ use toolgate_core::translate::Dialect;
 use crate::app::{Admitted, App, Current};
 use crate::auth::Client;
 use crate::reply::{self, Reply};
+use crate::session::Refused;
 use crate::turn::Ledger;
 
 /// What every door gets.
@@ -45,6 +46,12 @@ impl Visit {
     pub(crate) fn fail(&self, dialect: Dialect, failure: &Failure) -> Reply {
         self.ledger(dialect).failed(failure);
         reply::failure(dialect, failure, &self.request_id)
+    }
+
+    /// A refusal of the session's in the client's dialect, written down.
+    pub(crate) fn refuse(&self, dialect: Dialect, refused: &Refused) -> Reply {
+        self.ledger(dialect).failed(&refused.failure());
+        reply::error(refused.reply(dialect, &self.request_id))
     }
 
     /// Reads the body, up to the limit.

@@ -29,7 +29,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Entry {
-    value: Bytes,
+    values: Vec<Bytes>,
     until: Instant,
     number: u64,
 }
@@ -52,34 +52,64 @@ impl Memory {
         ids.iter()
             .map(|id| {
                 let entry = inner.entries.get(&(owner, kind, id.clone()))?;
-                (entry.until > now).then(|| entry.value.clone())
+                entry.values.first().filter(|_| entry.until > now).cloned()
             })
             .collect()
+    }
+
+    pub(super) fn list(&self, owner: Owner, kind: Kind, id: &str) -> Vec<Bytes> {
+        let inner = self.lock();
+        let entry = inner.entries.get(&(owner, kind, id.to_owned()));
+        entry
+            .filter(|entry| entry.until > Instant::now())
+            .map_or_else(Vec::new, |entry| entry.values.clone())
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
         let key = (owner, kind, id.to_owned());
         let mut inner = self.lock();
         inner.remove(&key);
-        inner.written += 1;
-        let number = inner.written;
-        inner.bytes += cost(&key, &value);
-        inner.order.insert(number, key.clone());
-        inner.entries.insert(key, Entry { value, until: Instant::now() + keep, number });
+        inner.insert(key, vec![value], keep);
+        inner.shrink(self.limit);
+    }
+
+    pub(super) fn append(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        id: &str,
+        values: Vec<Bytes>,
+        keep: Duration,
+    ) {
+        let key = (owner, kind, id.to_owned());
+        let mut inner = self.lock();
+        let before = inner.remove(&key).filter(|entry| entry.until > Instant::now());
+        let mut all = before.map_or_else(Vec::new, |entry| entry.values);
+        all.extend(values);
+        inner.insert(key, all, keep);
         inner.shrink(self.limit);
     }
 
     pub(super) fn delete(&self, owner: Owner, kind: Kind, id: &str) -> bool {
-        self.lock().remove(&(owner, kind, id.to_owned()))
+        let removed = self.lock().remove(&(owner, kind, id.to_owned()));
+        removed.is_some_and(|entry| entry.until > Instant::now())
     }
 }
 
 impl Inner {
-    fn remove(&mut self, key: &Key) -> bool {
-        let Some(entry) = self.entries.remove(key) else { return false };
-        self.bytes = self.bytes.saturating_sub(cost(key, &entry.value));
+    fn remove(&mut self, key: &Key) -> Option<Entry> {
+        let entry = self.entries.remove(key)?;
+        self.bytes = self.bytes.saturating_sub(cost(key, &entry.values));
         self.order.remove(&entry.number);
-        true
+        Some(entry)
+    }
+
+    fn insert(&mut self, key: Key, values: Vec<Bytes>, keep: Duration) {
+        self.written += 1;
+        let number = self.written;
+        self.bytes += cost(&key, &values);
+        self.order.insert(number, key.clone());
+        self.entries.insert(key, Entry { values, until: Instant::now() + keep, number });
     }
 
     /// Lets go of what is too old or too much. Entries live about equally long, so the oldest are
@@ -97,6 +127,7 @@ impl Inner {
     }
 }
 
-fn cost(key: &Key, value: &Bytes) -> u64 {
-    (key.2.len() + value.len()) as u64 + OVERHEAD
+fn cost(key: &Key, values: &[Bytes]) -> u64 {
+    let held: usize = values.iter().map(|value| value.len() + size_of::<Bytes>()).sum();
+    (2 * key.2.len() + held) as u64 + OVERHEAD
 }

@@ -18,6 +18,7 @@ use super::keep;
 use crate::app::{App, Current};
 use crate::auth::Owner;
 use crate::config::Meaning;
+use crate::session::{Before, splice};
 
 /// A client's question, before anybody has looked into it.
 #[derive(Clone, Debug)]
@@ -32,6 +33,28 @@ pub(crate) struct Ask {
     pub(crate) counts: bool,
     /// Whose state it may use.
     pub(crate) owner: Owner,
+    /// What was said before and does not stand in the body.
+    pub(crate) before: Before,
+    /// Whether the whole answer is wanted in the end.
+    pub(crate) collect: bool,
+    /// Whether the answer is streamed as one JSON object a line, whatever the body says.
+    pub(crate) messages: bool,
+}
+
+impl Ask {
+    /// A question that stands alone.
+    pub(crate) fn new(door: Dialect, body: Bytes, owner: Owner) -> Self {
+        Self {
+            door,
+            path: None,
+            body,
+            counts: false,
+            owner,
+            before: Before::default(),
+            collect: false,
+            messages: false,
+        }
+    }
 }
 
 /// What came of looking into it.
@@ -52,7 +75,7 @@ pub(crate) async fn prepare(app: &App, current: &Current, ask: &Ask) -> Result<P
     let Understood { request, echo, mut losses, target } = understand(app, current, ask).await?;
     let learned = app.lessons.of(&target, Instant::now());
     let options = options(app, current, &learned);
-    let stream = request.stream;
+    let stream = request.stream || ask.messages;
     let Encoded { body, exchange, losses: more, signatures } =
         encode_request(&request, &target, &options)?;
     losses.extend(more);
@@ -117,6 +140,7 @@ async fn understand<'a>(
         }
         None => decode_request(ask.door, body, &options)?,
     };
+    losses.extend(splice(&ask.before, &mut request, &options)?);
     let meaning = current.config.models.meaning(&request.model);
     apply(&meaning, &mut request);
     losses.extend(request.place_signatures());

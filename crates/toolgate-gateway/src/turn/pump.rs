@@ -98,6 +98,21 @@ impl Pump {
         First::Stream
     }
 
+    /// Puts the whole answer together on the side.
+    pub(crate) fn collect(&mut self) {
+        self.translator.collect();
+    }
+
+    /// The answer's translation, for what it knows of the answer.
+    pub(crate) fn translator(&self) -> &Translator<AnyEncoder> {
+        &self.translator
+    }
+
+    /// Whether nothing more will be shown.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.out.is_empty() && matches!(self.state, State::Done)
+    }
+
     /// What is left of a turn that failed at first.
     pub(crate) fn into_parts(self) -> (Plan, Ledger) {
         (self.plan, self.ledger)

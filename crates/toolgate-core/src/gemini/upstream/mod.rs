@@ -15,5 +15,6 @@ pub use encode::{
 };
 pub use exchange::{Backend, Exchange, Target, ToolEntry, ToolInput};
 pub use fail::decode_error;
+pub use names::alias;
 pub use profile::{Generation, Mixing, Profile, ThinkingControl};
 pub use signatures::{ContentKeys, SignatureCount, content_key};

@@ -87,6 +87,14 @@ impl<'r> Names<'r> {
     }
 }
 
+/// What a tool is called upstream where nothing else takes the name.
+pub fn alias(name: &ToolName<'_>) -> String {
+    if name.namespace.is_none() && is_valid(&name.name) {
+        return name.name.clone().into_owned();
+    }
+    Names::default().free_alias(name)
+}
+
 /// Every name in the request: declared tools first, so that they get the better aliases.
 fn mentioned<'r>(request: &'r Request<'r>) -> impl Iterator<Item = &'r ToolName<'r>> {
     let declared = request.tools.iter().filter_map(|tool| match tool {

@@ -26,11 +26,11 @@ pub(super) fn limit<'t>(document: &mut Document<'t>, graph: &Graph, findings: &m
     for &id in graph.order() {
         let level = limiter.levels.get(id).copied().unwrap_or(0);
         // Level 0: nothing that is left refers to it.
-        if let Some(node) = document.defs.get_mut(id).and_then(|def| def.node.as_mut()) {
-            if level > 0 {
-                limiter.from = Some(id);
-                limiter.visit(node, level.max(2));
-            }
+        if let Some(node) = document.defs.get_mut(id).and_then(|def| def.node.as_mut())
+            && level > 0
+        {
+            limiter.from = Some(id);
+            limiter.visit(node, level.max(2));
         }
     }
     limit_items(document, graph, findings);
@@ -204,10 +204,10 @@ fn limit_items<'t>(document: &mut Document<'t>, graph: &Graph, findings: &mut Fi
 }
 
 fn count_uses(node: &Node<'_>, by: u64, times: &mut [u64], skip: &impl Fn(usize) -> bool) {
-    if let Some(to) = node.reference.filter(|to| !skip(*to)) {
-        if let Some(times) = times.get_mut(to) {
-            *times = times.saturating_add(by);
-        }
+    if let Some(to) = node.reference.filter(|to| !skip(*to))
+        && let Some(times) = times.get_mut(to)
+    {
+        *times = times.saturating_add(by);
     }
     node.children().for_each(|child| count_uses(child, by, times, skip));
 }

@@ -11,6 +11,8 @@ use crate::schema::words;
 
 /// Schemas that may come of writing references out.
 const MAX_NODES: usize = 3_000;
+/// Unions with more branches are not searched for equal ones.
+const MAX_COMPARED: usize = 200;
 /// A longer description is not repeated in every branch of a union.
 const MAX_REPEATED: usize = 2_000;
 
@@ -151,7 +153,7 @@ impl<'t> Lower<'_, 't> {
             for branch in flat {
                 if branch.types == Types::NULL {
                     nullable = true;
-                } else if !branches.contains(&branch) {
+                } else if branches.len() > MAX_COMPARED || !branches.contains(&branch) {
                     branches.push(branch);
                 }
             }
@@ -281,12 +283,12 @@ impl<'t> Lower<'_, 't> {
         let known: &[&str] =
             if typed.types == Types::NUMBER { &["float", "double"] } else { &["int32", "int64"] };
         self.format(node, typed, known);
-        if let Some(scalar) = node.scalar.as_deref() {
-            if scalar.minimum.is_some() || scalar.maximum.is_some() {
-                let out = typed.scalar_mut();
-                out.minimum = scalar.minimum.clone();
-                out.maximum = scalar.maximum.clone();
-            }
+        if let Some(scalar) = node.scalar.as_deref()
+            && (scalar.minimum.is_some() || scalar.maximum.is_some())
+        {
+            let out = typed.scalar_mut();
+            out.minimum = scalar.minimum.clone();
+            out.maximum = scalar.maximum.clone();
         }
         let numbers: Vec<&Number<'t>> = node
             .values
@@ -315,7 +317,7 @@ impl<'t> Lower<'_, 't> {
         let array = node.array.as_deref().unwrap_or(&empty);
         let mut kinds: Vec<Node<'t>> = Vec::new();
         for item in array.prefix.iter().chain(&array.items) {
-            if !kinds.contains(item) {
+            if kinds.len() > MAX_COMPARED || !kinds.contains(item) {
                 kinds.push(item.clone());
             }
         }

@@ -101,7 +101,7 @@ fn valid(tree: &Tree<'_>, level: usize, items: &mut u64) -> bool {
             return false;
         }
     }
-    let ordering = tree.get("propertyOrdering").or(tree.get("property_ordering"));
+    let ordering = tree.get("propertyOrdering").or_else(|| tree.get("property_ordering"));
     let listed = required.iter().chain(ordering.map_or(&[][..], Tree::elements));
     let known = listed.into_iter().all(|name| name.as_str().is_some_and(|it| names.contains(it)));
     let complete = one.is_some() || seen.contains("anyOf");

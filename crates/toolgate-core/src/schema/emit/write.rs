@@ -18,7 +18,10 @@ pub(in crate::schema) fn json_schema(document: &Document<'_>) -> String {
         while let Some((id, name)) = writer.names.order.get(at).cloned() {
             key(&mut writer.out, &name);
             let def = document.defs.get(id).and_then(|def| def.node.as_ref());
-            writer.node(def.unwrap_or(&Node::default()));
+            match def {
+                Some(def) => writer.node(def),
+                None => writer.out.extend_from_slice(b"{}"),
+            }
             at += 1;
         }
         writer.out.push(b'}');

@@ -66,13 +66,12 @@ impl<'t> Reader<'t> {
                     _ => scalar.below = Some(number),
                 }
             }
-            "multipleOf" => match self.number(node, key, value) {
-                Some(number) => {
+            "multipleOf" => {
+                if let Some(number) = self.number(node, key, value) {
                     let note = Some(format!("A multiple of {}.", number.0));
                     self.described(node, key, note);
                 }
-                None => {}
-            },
+            }
             _ => return false,
         }
         true

@@ -134,12 +134,13 @@ impl<'t> Reader<'t> {
             let whole = if step > 0 { excluded.floor() } else { excluded.ceil() };
             let included = match whole.and_then(|whole| i128::checked_add(whole, step)) {
                 Some(next) if integer => {
-                    let detail = format!("said with the bound {next}, which includes its value");
+                    let bound = if step > 0 { "minimum" } else { "maximum" };
+                    let detail = format!("`{keyword}` is sent as `{bound}` {next}");
                     self.findings.push(place, keyword, Effect::Rewritten, detail);
                     Number::from(next)
                 }
                 Some(_) | None => {
-                    let detail = "Gemini's bounds include their value; the description says that this one does not";
+                    let detail = "Gemini's bounds include their own value; the description says that this one does not";
                     self.findings.push(place, keyword, Effect::Described, detail);
                     notes.push(format!("{words} than {}.", excluded.0));
                     excluded
@@ -156,13 +157,13 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        if let (Some(least), Some(most)) = (&scalar.minimum, &scalar.maximum) {
-            if least.compare(most) == Ordering::Greater {
-                let detail = "the bounds contradict each other; both were left out";
-                self.findings.push(place, "minimum", Effect::Repaired, detail);
-                scalar.minimum = None;
-                scalar.maximum = None;
-            }
+        if let (Some(least), Some(most)) = (&scalar.minimum, &scalar.maximum)
+            && least.compare(most) == Ordering::Greater
+        {
+            let detail = "the bounds contradict each other; both were left out";
+            self.findings.push(place, "minimum", Effect::Repaired, detail);
+            scalar.minimum = None;
+            scalar.maximum = None;
         }
         for note in notes {
             node.note(note);
@@ -175,26 +176,34 @@ impl<'t> Reader<'t> {
             return;
         }
         let mut gone = Vec::new();
-        if !node.types.has(Types::OBJECT) {
-            if let Some(object) = node.object.take() {
-                gone.push(if object.properties.is_empty() { "required" } else { "properties" });
-            }
+        if let Some(object) = node.object.take_if(|_| !node.types.has(Types::OBJECT)) {
+            gone.extend((!object.properties.is_empty()).then_some("properties"));
+            gone.extend((!object.required.is_empty()).then_some("required"));
+            gone.extend(
+                (object.additional != Additional::Unsaid).then_some("additionalProperties"),
+            );
+            gone.extend(object.min.map(|_| "minProperties"));
+            gone.extend(object.max.map(|_| "maxProperties"));
         }
-        if !node.types.has(Types::ARRAY) && node.array.take().is_some() {
-            gone.push("items");
+        if let Some(array) = node.array.take_if(|_| !node.types.has(Types::ARRAY)) {
+            gone.extend(array.items.map(|_| "items"));
+            gone.extend((!array.prefix.is_empty()).then_some("prefixItems"));
+            gone.extend(array.min.map(|_| "minItems"));
+            gone.extend(array.max.map(|_| "maxItems"));
         }
+        let numbers = Types::NUMBER.with(Types::INTEGER);
         if let Some(scalar) = node.scalar.as_deref_mut() {
             if !node.types.has(Types::STRING) {
-                let lengths = scalar.min_length.take().or(scalar.max_length.take()).is_some();
-                if scalar.pattern.take().is_some() || lengths {
-                    gone.push("pattern");
-                }
+                gone.extend(scalar.pattern.take().map(|_| "pattern"));
+                gone.extend(scalar.min_length.take().map(|_| "minLength"));
+                gone.extend(scalar.max_length.take().map(|_| "maxLength"));
             }
-            if !node.types.has(Types::NUMBER.with(Types::INTEGER)) {
-                let bounds = scalar.minimum.take().or(scalar.maximum.take()).is_some();
-                if bounds {
-                    gone.push("minimum");
-                }
+            if !node.types.has(numbers) {
+                gone.extend(scalar.minimum.take().map(|_| "minimum"));
+                gone.extend(scalar.maximum.take().map(|_| "maximum"));
+            }
+            if !node.types.has(numbers.with(Types::STRING)) {
+                gone.extend(scalar.format.take().map(|_| "format"));
             }
         }
         for keyword in gone {

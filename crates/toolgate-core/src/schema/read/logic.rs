@@ -52,7 +52,7 @@ impl<'t> Reader<'t> {
             "nullable" => match value.as_bool() {
                 Some(nullable) => {
                     logic.nullable = nullable;
-                    if nullable && !self.is_gemini() {
+                    if nullable && !self.is_gemini() && !self.lowered {
                         let detail = "`nullable` is said with the type `null`";
                         self.findings.push(node.place.text, key, Effect::Rewritten, detail);
                     }
@@ -147,7 +147,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn make_nullable(node: &mut Node<'_>) {
+pub(super) fn make_nullable(node: &mut Node<'_>) {
     let place = node.place.text;
     let null = || Node::of_type(place, Types::NULL);
     if !node.any_of.is_empty() {

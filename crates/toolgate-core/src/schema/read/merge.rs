@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::logic::make_nullable;
 use super::reader::{MAX_LEVELS, Reader};
 use crate::schema::finding::Effect;
-use crate::schema::node::{Additional, Array, Node, Number, Object, Scalar, Value};
+use crate::schema::node::{Additional, Array, Node, Number, Object, Scalar, Types, Value};
 use crate::schema::words;
 
 /// So many branches may come of combining two unions.
@@ -53,6 +54,13 @@ impl<'t> Reader<'t> {
     }
 
     fn merge_here(&mut self, first: Node<'t>, second: Node<'t>) -> Result<Node<'t>, Box<Node<'t>>> {
+        // A type beside a reference only repeats it; the reference is worth more.
+        if first.reference.is_some() && second.is_only_type() {
+            return Ok(with_type(first, second));
+        }
+        if second.reference.is_some() && first.is_only_type() {
+            return Ok(with_type(second, first));
+        }
         let mut first = self.expand(first);
         let second = self.expand(second);
         let Some(types) = first.types.both(second.types) else { return Err(Box::new(first)) };
@@ -69,7 +77,7 @@ impl<'t> Reader<'t> {
         merged.any_of = match (first.any_of.is_empty(), inner.any_of.is_empty()) {
             (true, _) => inner.any_of,
             (false, true) => first.any_of,
-            (false, false) => self.merge_unions(&mut merged, first.any_of, inner.any_of),
+            (false, false) => self.merge_unions(&mut merged, first.any_of, &inner.any_of),
         };
         Ok(merged)
     }
@@ -78,10 +86,10 @@ impl<'t> Reader<'t> {
         &mut self,
         merged: &mut Node<'t>,
         first: Vec<Node<'t>>,
-        second: Vec<Node<'t>>,
+        second: &[Node<'t>],
     ) -> Vec<Node<'t>> {
         let weight = |nodes: &[Node<'t>]| nodes.iter().map(Node::weight).sum::<usize>();
-        let size = weight(&first) * second.len() + weight(&second) * first.len();
+        let size = weight(&first) * second.len() + weight(second) * first.len();
         if first.len() * second.len() > MAX_BRANCHES || size > MAX_COMBINED {
             let kinds: Vec<String> = second.iter().map(words::kind).collect();
             merged.note(format!("Also one of: {}.", kinds.join("; ")));
@@ -91,7 +99,7 @@ impl<'t> Reader<'t> {
         }
         let mut branches = Vec::new();
         for a in &first {
-            for b in &second {
+            for b in second {
                 branches.extend(self.merge(a.clone(), b.clone()).ok());
             }
         }
@@ -159,6 +167,16 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// A reference beside a schema that says nothing but a type.
+fn with_type<'t>(mut reference: Node<'t>, typed: Node<'t>) -> Node<'t> {
+    let nullable = typed.types.has(Types::NULL) && typed.types != Types::NULL;
+    reference.annotate(typed);
+    if nullable {
+        make_nullable(&mut reference);
+    }
+    reference
+}
+
 /// Leaves the first of equal names.
 pub(super) fn dedupe(names: &mut Vec<Cow<'_, str>>) {
     let mut seen = BTreeSet::new();
@@ -197,15 +215,15 @@ fn stronger<'t>(
 }
 
 fn merge_scalar<'t>(first: Scalar<'t>, second: Scalar<'t>, merged: &mut Node<'t>) -> Scalar<'t> {
-    if let (Some(first), Some(second)) = (&first.format, &second.format) {
-        if first != second {
-            merged.note(format!("Format: also {second}."));
-        }
+    if let (Some(first), Some(second)) = (&first.format, &second.format)
+        && first != second
+    {
+        merged.note(format!("Format: also {second}."));
     }
-    if let (Some(first), Some(second)) = (&first.pattern, &second.pattern) {
-        if first != second {
-            merged.note(format!("Pattern: also `{second}`."));
-        }
+    if let (Some(first), Some(second)) = (&first.pattern, &second.pattern)
+        && first != second
+    {
+        merged.note(format!("Pattern: also `{second}`."));
     }
     Scalar {
         format: first.format.or(second.format),

@@ -28,6 +28,8 @@ pub(in crate::schema) struct Reader<'t> {
     pub(super) level: usize,
     pub(super) nodes: usize,
     form: SchemaForm,
+    /// The result is for `parameters`.
+    pub(super) lowered: bool,
     index: Index<'t>,
     by_tree: BTreeMap<usize, DefId>,
     /// References that were followed: which, and the number of the one before it.
@@ -38,13 +40,14 @@ pub(in crate::schema) struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    pub(in crate::schema) fn new(root: &'t Tree<'t>, form: SchemaForm) -> Self {
+    pub(in crate::schema) fn new(root: &'t Tree<'t>, form: SchemaForm, lowered: bool) -> Self {
         Self {
             findings: Findings::default(),
             defs: Vec::new(),
             level: 0,
             nodes: 0,
             form,
+            lowered,
             index: Index::new(root),
             by_tree: BTreeMap::new(),
             chains: Vec::new(),
@@ -284,27 +287,46 @@ fn stump<'t>(tree: &'t Tree<'t>) -> Node<'t> {
 
 /// Points references past definitions that are nothing but another reference.
 fn skip_aliases(document: &mut Document<'_>) {
-    fn redirect(node: &mut Node<'_>, aliases: &[Option<DefId>]) {
-        let mut steps = 0;
-        while let Some(next) = node.reference.and_then(|id| aliases.get(id).copied().flatten()) {
-            node.reference = Some(next);
-            steps += 1;
-            // References that only refer to each other lead nowhere.
-            if steps > aliases.len() {
-                break;
-            }
-        }
-        node.children_mut().for_each(|child| redirect(child, aliases));
+    fn redirect(node: &mut Node<'_>, ends: &[DefId]) {
+        node.reference = node.reference.and_then(|id| ends.get(id).copied());
+        node.children_mut().for_each(|child| redirect(child, ends));
     }
     let alias = |def: &Def<'_>| def.node.as_ref().filter(|node| !node.is_annotated())?.reference;
     let aliases: Vec<Option<DefId>> = document.defs.iter().map(alias).collect();
     if aliases.iter().all(Option::is_none) {
         return;
     }
-    redirect(&mut document.root, &aliases);
+    let ends = ends(&aliases);
+    redirect(&mut document.root, &ends);
     for node in document.defs.iter_mut().filter_map(|def| def.node.as_mut()) {
-        redirect(node, &aliases);
+        redirect(node, &ends);
     }
+}
+
+/// Where each chain of aliases ends. References that only refer to each other end somewhere among
+/// themselves.
+fn ends(aliases: &[Option<DefId>]) -> Vec<DefId> {
+    let mut ends: Vec<Option<DefId>> = vec![None; aliases.len()];
+    for start in 0..aliases.len() {
+        let mut path = Vec::new();
+        let mut at = start;
+        let end = loop {
+            match (ends.get(at).copied().flatten(), aliases.get(at).copied().flatten()) {
+                (Some(end), _) => break end,
+                (None, Some(next)) => {
+                    // Until the end is known, the place itself stands for it: a circle ends here.
+                    ends[at] = Some(at);
+                    path.push(at);
+                    at = next;
+                }
+                (None, None) => break at,
+            }
+        };
+        for at in path {
+            ends[at] = Some(end);
+        }
+    }
+    ends.into_iter().enumerate().map(|(at, end)| end.unwrap_or(at)).collect()
 }
 
 /// The definitions that a schema refers to, the first one last.

@@ -156,11 +156,7 @@ fn either<'t>(place: &'t str, mine: &mut Node<'t>, other: Node<'t>) {
     // Two constants are a list of two values.
     if is_list(mine) && is_list(&other) {
         if let (Some(mine), Some(other)) = (&mut mine.values, other.values) {
-            for value in other {
-                if !mine.contains(&value) {
-                    mine.push(value);
-                }
-            }
+            mine.extend(other);
         }
         return;
     }

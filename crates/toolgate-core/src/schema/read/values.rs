@@ -60,11 +60,11 @@ impl<'t> Reader<'t> {
         let total = values.len();
         let mut kept: Vec<Value<'t>> =
             values.into_iter().filter_map(|value| converted(value, node.types)).collect();
-        dedupe(&mut kept);
         if kept.len() < total {
             let detail = "values that are not of the declared type were left out";
             self.findings.push(place, "enum", Effect::Repaired, detail);
         }
+        dedupe(&mut kept);
         let before = kept.len();
         kept.retain(|value| !matches!(value, Value::Text(text) if text.is_empty()));
         if kept.len() < before {
@@ -102,7 +102,7 @@ impl<'t> Reader<'t> {
                 ..Node::any(place)
             });
         }
-        branches.extend(self.unsayable(place, others, types));
+        branches.extend(self.unsayable(place, &others, types));
         if null {
             branches.push(Node::of_type(place, Types::NULL));
         }
@@ -124,7 +124,7 @@ impl<'t> Reader<'t> {
     fn unsayable(
         &mut self,
         place: &'t str,
-        values: Vec<Value<'t>>,
+        values: &[Value<'t>],
         types: Types,
     ) -> Option<Node<'t>> {
         if values.is_empty() {
@@ -139,8 +139,8 @@ impl<'t> Reader<'t> {
         let detail =
             "Gemini takes strings and numbers in `enum`; the description says the other values";
         self.findings.push(place, "enum", Effect::Described, detail);
-        let words = words::values(&values);
-        node.note(match values.as_slice() {
+        let words = words::values(values);
+        node.note(match values {
             [_] => format!("Must be {words}."),
             _ => format!("Must be one of: {words}."),
         });

@@ -1,0 +1,255 @@
+//! Checking a file.
+
+use std::collections::BTreeSet;
+
+use serde_json::value::RawValue;
+
+use super::help::help;
+use super::position::Lines;
+use super::tools::{Found, Remark, tools};
+use super::types::{Diagnostic, Kind, Options, Report, Severity, ToolReport, Verdict};
+use crate::json::{Raw, write};
+use crate::schema::compile::{Outcome, Placement, arguments};
+use crate::schema::finding::{Effect, Finding};
+use crate::schema::tree::Tree;
+
+/// Says what Gemini will make of the tools in `text`, the content of `file`. Never fails: what is
+/// wrong with the file is in the report.
+///
+/// ```
+/// use toolgate_core::schema::report::{Options, Verdict, check};
+///
+/// let text = r#"[{"name": "f", "description": "d", "input_schema": {"properties": {"a": {"const": 1}}}}]"#;
+/// let report = check("tools.json", text, &Options::default());
+/// assert_eq!(report.tools[0].verdict, Verdict::Changed);
+/// assert_eq!(report.tools[0].diagnostics[0].at, "[0].input_schema.properties.a.const");
+/// ```
+pub fn check(file: &str, text: &str, options: &Options<'_>) -> Report {
+    let mut report = Report { file: file.to_owned(), tools: Vec::new(), problems: Vec::new() };
+    // Editors on Windows put a mark in front.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = Lines::new(text);
+    if let Err(error) = serde_json::from_str::<&RawValue>(text) {
+        let offset = lines.at(error.line(), error.column());
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        report.problems.push(Diagnostic {
+            severity: Severity::Error,
+            at: String::new(),
+            position: lines.position(offset),
+            message: format!("not JSON: {message}"),
+            help: None,
+            snippet: lines.snippet(offset, 1),
+        });
+        return report;
+    }
+    let tree = Tree::parse(text);
+    let checker = Checking { lines: &lines, options };
+    let found = tools(&tree);
+    if found.is_empty() {
+        report.problems.push(Diagnostic {
+            severity: Severity::Error,
+            at: String::new(),
+            position: lines.position(0),
+            message: "no tools in this file".to_owned(),
+            help: Some(
+                "give a request, a list of tools, one tool, or an MCP `tools/list` result"
+                    .to_owned(),
+            ),
+            snippet: lines.snippet(0, 1),
+        });
+    }
+    let mut names = BTreeSet::new();
+    for tool in found {
+        let mut checked = checker.tool(&tool);
+        if let Some(name) = &tool.name
+            && tool.kind != Kind::BuiltIn
+            && !names.insert(name.clone())
+        {
+            let at = tool.name_text.unwrap_or(tool.tree.text);
+            let message = "a tool of this name stands above; Gemini takes each name once";
+            let diagnostic = checker.diagnostic(
+                Severity::Warning,
+                format!("{}.name", tool.at),
+                at,
+                message,
+                Some("rename one of them".to_owned()),
+            );
+            checked.verdict = checked.verdict.max(Verdict::Changed);
+            checked.diagnostics.push(diagnostic);
+        }
+        report.tools.push(checked);
+    }
+    report
+}
+
+struct Checking<'a, 'o> {
+    lines: &'a Lines<'a>,
+    options: &'a Options<'o>,
+}
+
+impl Checking<'_, '_> {
+    fn tool(&self, tool: &Found<'_>) -> ToolReport {
+        let upstream_name = match (&tool.name, self.options.rename) {
+            (Some(name), Some(rename)) if tool.kind != Kind::BuiltIn => Some(rename(name)),
+            (Some(_) | None, _) => None,
+        };
+        let mut report = ToolReport {
+            at: tool.at.clone(),
+            position: self.lines.position(self.lines.offset(tool.tree.text)),
+            dialect: tool.dialect,
+            kind: tool.kind,
+            name: tool.name.as_ref().map(ToString::to_string).unwrap_or_default(),
+            upstream_name,
+            verdict: Verdict::Ok,
+            declaration: None,
+            diagnostics: Vec::new(),
+        };
+        match &tool.remark {
+            Some(Remark::Refused(why)) => self.refuse(&mut report, tool, why, None),
+            Some(Remark::BuiltIn(what)) => {
+                let at = tool.at.clone();
+                let note = self.diagnostic(Severity::Note, at, tool.tree.text, what, None);
+                report.diagnostics.push(note);
+            }
+            None if tool.name.is_none() => {
+                let why = "a tool needs a name, a string that is not empty";
+                self.refuse(&mut report, tool, why, Some("add `name`"));
+            }
+            None => self.function(&mut report, tool),
+        }
+        report
+    }
+
+    fn refuse(&self, report: &mut ToolReport, tool: &Found<'_>, why: &str, help: Option<&str>) {
+        report.verdict = Verdict::Refused;
+        let place = tool.name_text.unwrap_or(tool.tree.text);
+        let help = help.map(str::to_owned);
+        let refusal = self.diagnostic(Severity::Error, tool.at.clone(), place, why, help);
+        report.diagnostics.push(refusal);
+    }
+
+    fn function(&self, report: &mut ToolReport, tool: &Found<'_>) {
+        let name = report.upstream_name.clone().unwrap_or_else(|| report.name.clone());
+        let place = tool.name_text.unwrap_or(tool.tree.text);
+        let renamed =
+            report.upstream_name.as_ref().is_some_and(|upstream| *upstream != report.name);
+        if renamed {
+            let message =
+                format!("called `{name}` upstream; answers come back under the tool's own name");
+            let at = format!("{}.name", tool.at);
+            report.diagnostics.push(self.diagnostic(Severity::Note, at, place, &message, None));
+        }
+        if tool.description.is_none_or(|description| description.trim().is_empty()) {
+            let message = "no description: a model chooses tools by what they say about themselves";
+            let help = Some("say in a sentence what the tool does and when to use it".to_owned());
+            let at = format!("{}.description", tool.at);
+            report.diagnostics.push(self.diagnostic(Severity::Note, at, place, message, help));
+        }
+        let null = Tree::parse("null");
+        let outcome = match &tool.schema {
+            _ if tool.kind == Kind::Freeform => freeform(),
+            Some(schema) => arguments(schema.tree, schema.form, self.options.emit),
+            None => arguments(&null, crate::canon::SchemaForm::JsonSchema, self.options.emit),
+        };
+        if let Some(schema) = &tool.schema {
+            let at = format!("{}.{}", tool.at, schema.at);
+            let mut changes: Vec<Diagnostic> = outcome
+                .findings
+                .list()
+                .iter()
+                .map(|finding| self.finding(&at, schema.tree, finding))
+                .collect();
+            changes.sort_by_key(|change| change.position);
+            if !changes.is_empty() {
+                report.verdict = Verdict::Changed;
+            }
+            report.diagnostics.extend(changes);
+        }
+        report.declaration = declaration(&name, tool.description, &outcome);
+    }
+
+    fn finding(&self, at: &str, schema: &Tree<'_>, finding: &Finding<'_>) -> Diagnostic {
+        let severity = match finding.effect {
+            Effect::Rewritten | Effect::Described => Severity::Note,
+            Effect::Dropped | Effect::Repaired | Effect::Cut => Severity::Warning,
+        };
+        let inner = finding.at(schema);
+        let at = if inner.is_empty() { at.to_owned() } else { format!("{at}.{inner}") };
+        let place = place(schema, finding);
+        let help = help(finding).map(|help| help.into_owned());
+        self.diagnostic(severity, at, place, &finding.detail, help)
+    }
+
+    fn diagnostic(
+        &self,
+        severity: Severity,
+        at: String,
+        place: &str,
+        message: &str,
+        help: Option<String>,
+    ) -> Diagnostic {
+        let offset = self.lines.offset(place);
+        // Of a schema or tool only the bracket is marked.
+        let length = if place.starts_with(['{', '[']) { 1 } else { place.len() };
+        Diagnostic {
+            severity,
+            at,
+            position: self.lines.position(offset),
+            message: message.to_owned(),
+            help,
+            snippet: self.lines.snippet(offset, length),
+        }
+    }
+}
+
+/// The text to point at: the keyword where it is written, else the schema that it is missing from.
+fn place<'t>(schema: &'t Tree<'t>, finding: &Finding<'t>) -> &'t str {
+    let mut here = schema;
+    while here.text.len() != finding.node.len() {
+        match here.child_around(finding.node) {
+            Some((_, child)) => here = child,
+            None => return finding.node,
+        }
+    }
+    let keyword = here.members().iter().find(|member| member.key == finding.keyword);
+    keyword.map_or(finding.node, |member| member.key_text)
+}
+
+/// What a tool that takes text is declared as.
+fn freeform<'t>() -> Outcome<'t> {
+    Outcome {
+        placement: Placement::JsonSchema,
+        json: r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}"#
+            .to_owned(),
+        note: None,
+        findings: crate::schema::finding::Findings::default(),
+    }
+}
+
+fn declaration(
+    name: &str,
+    description: Option<&str>,
+    outcome: &Outcome<'_>,
+) -> Option<Raw<'static>> {
+    let mut out = vec![b'{'];
+    write::key(&mut out, "name");
+    write::string(&mut out, name);
+    let parts = [description, outcome.note.as_deref()].into_iter().flatten();
+    let description = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+    if !description.is_empty() {
+        write::key(&mut out, "description");
+        write::string(&mut out, &description);
+    }
+    let member = match outcome.placement {
+        Placement::Absent => None,
+        Placement::JsonSchema => Some("parametersJsonSchema"),
+        Placement::Parameters => Some("parameters"),
+    };
+    if let Some(member) = member {
+        write::key(&mut out, member);
+        out.extend_from_slice(outcome.json.as_bytes());
+    }
+    out.push(b'}');
+    String::from_utf8(out).ok().and_then(Raw::parse)
+}

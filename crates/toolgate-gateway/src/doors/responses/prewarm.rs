@@ -1,0 +1,43 @@
+//! `generate: false`: nothing is generated, only an id is given out to go on from.
+
+use toolgate_core::canon::{DecodeOptions, Encoder as _, Event, Failure, Finish, Start};
+use toolgate_core::json::{Fields, Raw};
+use toolgate_core::responses::{Framing, StreamEncoder, decode_request};
+use toolgate_core::translate::Echo;
+
+use super::door::DIALECT;
+use crate::doors::Visit;
+use crate::session::{self, Opened};
+
+/// An answer without anything in it.
+pub(super) struct Warm {
+    /// The response object.
+    pub(super) object: Vec<u8>,
+    /// The same as events, one JSON object a line.
+    pub(super) messages: Vec<u8>,
+}
+
+/// Whether a body asks for no generation.
+pub(super) fn is_asked_for(body: &[u8]) -> bool {
+    if memchr::memmem::find(body, b"\"generate\"").is_none() {
+        return false;
+    }
+    let fields = serde_json::from_slice::<Fields<'_>>(body);
+    fields.is_ok_and(|fields| fields.get("generate").map(Raw::get) == Some("false"))
+}
+
+/// Answers without asking the model.
+pub(super) async fn answer(visit: &Visit, opened: &Opened) -> Result<Warm, Failure> {
+    let body = session::text(&opened.body)?;
+    let decoded = decode_request(body, &DecodeOptions { sealer: &visit.app.sealer })?;
+    let stamp = visit.stamp();
+    let encoder = StreamEncoder::new(decoded.echo.clone(), stamp, visit.app.sealer.clone());
+    let mut encoder = encoder.framed(Framing::Messages);
+    let mut messages = Vec::new();
+    encoder.event(&Event::Start(Start::default()), &mut messages);
+    encoder.event(&Event::Finish(Finish::default()), &mut messages);
+    let object = encoder.response();
+    opened.keeper.keep(&Echo::Responses(decoded.echo), &object).await;
+    visit.ledger(DIALECT).answered();
+    Ok(Warm { object, messages })
+}

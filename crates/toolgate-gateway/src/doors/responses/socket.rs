@@ -1,0 +1,252 @@
+//! `GET /v1/responses`: the Responses API over a WebSocket.
+//!
+//! The client sends `response.create` messages, each a request body; the server sends the events of
+//! the answers, one message each. Answers come one after the other. A request may go on from the
+//! connection's last answer even where that was not to be stored.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use http::header::{
+    CONNECTION, HeaderMap, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use toolgate_core::canon::{ErrorReply, Failure, FailureKind};
+use toolgate_core::json::{Fields, Raw};
+use toolgate_core::responses;
+use toolgate_core::translate::encode_error;
+
+use super::door::DIALECT;
+use super::prewarm;
+use crate::doors::Visit;
+use crate::doors::turns::{self, Answered, Keeping};
+use crate::reply::{self, Reply};
+use crate::session::{self, Local};
+use crate::turn::Ask;
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// Requests that may wait for the running one.
+const WAITING: usize = 64;
+
+/// Turns a connection into a WebSocket.
+pub(super) fn open(visit: Visit, mut request: Request<Incoming>) -> Reply {
+    let Some(accept) = accept_key(request.headers()) else {
+        return no_socket(&visit);
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    let tasks = visit.app.tasks.clone();
+    tasks.spawn(async move {
+        let upgraded = match upgrade.await {
+            Ok(upgraded) => upgraded,
+            Err(error) => return tracing::debug!(%error, "no WebSocket came of it"),
+        };
+        let limit = visit.current.config.limits.body;
+        let mut config = WebSocketConfig::default().read_buffer_size(16 << 10).write_buffer_size(0);
+        (config.max_message_size, config.max_frame_size) = (Some(limit), Some(limit));
+        let io = TokioIo::new(upgraded);
+        let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
+        Connection::new(visit, socket).serve().await;
+    });
+    let mut reply =
+        reply::with_type(StatusCode::SWITCHING_PROTOCOLS, "text/plain", reply::full(""));
+    let headers = reply.headers_mut();
+    headers.clear();
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    reply
+}
+
+/// The proof that we understood; `None`: it is not a WebSocket that is asked for.
+fn accept_key(headers: &HeaderMap) -> Option<HeaderValue> {
+    let names = |header, wanted: &str| {
+        let values = headers.get_all(header).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case(wanted))
+    };
+    let fits = names(CONNECTION, "upgrade")
+        && names(UPGRADE, "websocket")
+        && names(SEC_WEBSOCKET_VERSION, "13");
+    let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| fits)?;
+    HeaderValue::try_from(derive_accept_key(key.as_bytes())).ok()
+}
+
+/// 426: clients know it, and use HTTP at once.
+fn no_socket(visit: &Visit) -> Reply {
+    let message = "GET /v1/responses is a WebSocket; send Upgrade: websocket, or POST";
+    visit.ledger(DIALECT).failed(&Failure::new(FailureKind::InvalidRequest, message));
+    let body = responses::error_body(message, "invalid_request_error", None, None);
+    let mut reply = reply::json(StatusCode::UPGRADE_REQUIRED, body);
+    reply.headers_mut().insert(UPGRADE, HeaderValue::from_static("websocket"));
+    reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    reply
+}
+
+/// One client.
+struct Connection {
+    visit: Visit,
+    read: SplitStream<Socket>,
+    answers: Answers,
+    waiting: VecDeque<Utf8Bytes>,
+}
+
+/// The half that answers.
+struct Answers {
+    write: SplitSink<Socket, Message>,
+    local: Option<Local>,
+}
+
+impl Connection {
+    fn new(visit: Visit, socket: Socket) -> Self {
+        let (write, read) = socket.split();
+        let answers = Answers { write, local: None };
+        Self { visit, read, answers, waiting: VecDeque::new() }
+    }
+
+    /// Serves until the client leaves, or the gateway does.
+    async fn serve(mut self) {
+        let mut leave = pin!(self.visit.app.tasks.leave());
+        loop {
+            let Some(body) = self.waiting.pop_front() else {
+                tokio::select! {
+                    heard = self.read.next() => match heard.and_then(Result::ok) {
+                        Some(message) => if !hear(message, &mut self.waiting) { break },
+                        None => break,
+                    },
+                    () = &mut leave => break,
+                }
+                continue;
+            };
+            let visit = next_visit(&self.visit);
+            let mut turn = pin!(self.answers.turn(&visit, body));
+            let told = loop {
+                tokio::select! {
+                    told = &mut turn => break told,
+                    // Whoever leaves takes the running turn along.
+                    heard = self.read.next() => match heard.and_then(Result::ok) {
+                        Some(message) => if !hear(message, &mut self.waiting) { return },
+                        None => return,
+                    },
+                }
+            };
+            if told.is_err() {
+                return;
+            }
+        }
+        let frame = CloseFrame { code: CloseCode::Away, reason: Utf8Bytes::from_static("") };
+        // The client may be gone already.
+        drop(self.answers.write.send(Message::Close(Some(frame))).await);
+    }
+}
+
+/// Takes a message; `false`: it was the last.
+fn hear(message: Message, waiting: &mut VecDeque<Utf8Bytes>) -> bool {
+    match message {
+        Message::Text(text) => {
+            waiting.push_back(text);
+            waiting.len() <= WAITING
+        }
+        Message::Close(_) => false,
+        // Pings are answered by the protocol itself.
+        Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => true,
+    }
+}
+
+/// Every turn is a request of its own, under the configuration that is in force then.
+fn next_visit(visit: &Visit) -> Visit {
+    let (request_id, seed) = visit.app.next_request();
+    Visit { request_id, seed, current: visit.app.current(), ..visit.clone() }
+}
+
+impl Answers {
+    /// Answers one message.
+    async fn turn(&mut self, visit: &Visit, message: Utf8Bytes) -> Result<(), Error> {
+        if let Err(refusal) = check(message.as_str()) {
+            visit.ledger(DIALECT).failed(&refusal);
+            return self.error(&encode_error(DIALECT, &refusal, &visit.request_id)).await;
+        }
+        let body = Bytes::from(message);
+        let opened = match session::open_responses(visit, &body, self.local.as_ref()).await {
+            Ok(opened) => opened,
+            Err(refused) => {
+                visit.ledger(DIALECT).failed(&refused.failure());
+                return self.error(&refused.reply(DIALECT, &visit.request_id)).await;
+            }
+        };
+        if prewarm::is_asked_for(&opened.body) {
+            return match prewarm::answer(visit, &opened).await {
+                Ok(warm) => {
+                    self.local = Local::new(opened.body, &warm.object);
+                    self.send(&warm.messages).await
+                }
+                Err(failure) => {
+                    visit.ledger(DIALECT).failed(&failure);
+                    self.error(&encode_error(DIALECT, &failure, &visit.request_id)).await
+                }
+            };
+        }
+        let ask = Ask {
+            before: opened.before,
+            messages: true,
+            ..Ask::new(DIALECT, opened.body, visit.client.owner)
+        };
+        let outcome = match turns::run(visit, &ask).await {
+            Ok(outcome) => outcome,
+            Err(failure) => {
+                return self.error(&encode_error(DIALECT, &failure, &visit.request_id)).await;
+            }
+        };
+        let Answered::Stream(mut pump) = outcome.result else { return Ok(()) };
+        let keeping = Keeping { keeper: opened.keeper, echo: outcome.echo, stamp: outcome.stamp };
+        while let Some(bytes) = pump.next().await {
+            if pump.has_ended()
+                && let Some(object) = keeping.object(&pump, visit)
+            {
+                keeping.keeper.keep(&keeping.echo, &object).await;
+                self.local = Local::new(ask.body.clone(), &object);
+            }
+            self.send(&bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends lines, each as a message.
+    async fn send(&mut self, lines: &[u8]) -> Result<(), Error> {
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let text = String::from_utf8_lossy(line).into_owned();
+            self.write.feed(Message::text(text)).await?;
+        }
+        self.write.flush().await
+    }
+
+    async fn error(&mut self, reply: &ErrorReply) -> Result<(), Error> {
+        self.send(&responses::error_message(reply)).await
+    }
+}
+
+/// Whether a message is one that we know.
+fn check(message: &str) -> Result<(), Failure> {
+    let wrong = |reason: String| Err(Failure::new(FailureKind::InvalidRequest, reason));
+    let fields = match serde_json::from_str::<Fields<'_>>(message) {
+        Ok(fields) => fields,
+        Err(error) => return wrong(format!("a message must be a JSON object: {error}")),
+    };
+    let kind = fields.get("type").and_then(Raw::as_text);
+    match kind.as_ref().map(|kind| kind.decode()).as_deref() {
+        Some("response.create") => Ok(()),
+        Some(other) => wrong(format!("type: `{other}` is not known here; `response.create` is")),
+        None => wrong("type: missing".to_owned()),
+    }
+}

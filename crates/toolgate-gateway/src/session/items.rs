@@ -1,0 +1,93 @@
+//! Items of the Responses API as they are kept and listed.
+
+use toolgate_core::canon::BadRequest;
+use toolgate_core::json::{Kind, Raw, write};
+use toolgate_core::responses;
+
+/// The items of a body's input, each with an id. The ids follow from the answer's id, so that they
+/// are the same whenever they are asked for.
+pub(crate) fn input_items(body: &str, answer_id: &str) -> Result<Vec<String>, BadRequest> {
+    let items = responses::input_items(body)?;
+    let named = items.iter().enumerate().map(|(at, item)| named(item, answer_id, at));
+    Ok(named.collect())
+}
+
+/// An item with an id and a type, its words as content parts.
+pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
+    let Some(fields) = item.fields() else { return item.get().to_owned() };
+    let text =
+        |name: &str| fields.get(name).and_then(Raw::as_text).map(|it| it.decode().into_owned());
+    let kind = text("type").unwrap_or_else(|| "message".to_owned());
+    let mut out = b"{".to_vec();
+    if text("id").is_none_or(|id| id.is_empty()) {
+        let token = answer_id.split_once('_').map_or(answer_id, |(_, token)| token);
+        write::key(&mut out, "id");
+        write::string(&mut out, &format!("{}_{token}{at:04}", prefix(&kind)));
+    }
+    if text("type").is_none() {
+        write::key(&mut out, "type");
+        write::string(&mut out, &kind);
+    }
+    let is_model = text("role").as_deref() == Some("assistant");
+    for (name, value) in &fields.0 {
+        let is_empty_id = name == "id" && value.as_text().is_none_or(|id| id.is_empty());
+        if is_empty_id || (name == "type" && value.kind() == Kind::Null) {
+            continue;
+        }
+        write::key(&mut out, name);
+        if kind == "message" && name == "content" && value.kind() == Kind::String {
+            out.extend_from_slice(if is_model {
+                b"[{\"type\":\"output_text\",\"annotations\":[],\"text\":"
+            } else {
+                b"[{\"type\":\"input_text\",\"text\":"
+            });
+            value.write(&mut out);
+            out.extend_from_slice(b"}]");
+        } else {
+            value.write(&mut out);
+        }
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn prefix(kind: &str) -> &'static str {
+    match kind {
+        "message" => "msg",
+        "reasoning" => "rs",
+        "function_call" => "fc",
+        "function_call_output" => "fco",
+        "custom_tool_call" => "ctc",
+        "custom_tool_call_output" => "ctco",
+        "compaction" => "cmp",
+        _ => "item",
+    }
+}
+
+/// The items of a response object's `output`.
+pub(crate) fn output_items(object: &[u8]) -> Vec<String> {
+    let Ok(raw) = serde_json::from_slice::<Raw<'_>>(object) else { return Vec::new() };
+    let fields = raw.fields().unwrap_or_default();
+    let items = fields.get("output").and_then(Raw::items).unwrap_or_default();
+    items.iter().map(|item| item.get().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_get_ids_that_stay() {
+        let body = r#"{"input":[{"role":"user","content":"a"},{"id":"x","type":"reasoning"},{"id":null,"type":"function_call_output","call_id":"c","output":""}]}"#;
+        let items = input_items(body, "resp_T").unwrap();
+        assert_eq!(
+            items,
+            [
+                r#"{"id":"msg_T0000","type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}"#,
+                r#"{"id":"x","type":"reasoning"}"#,
+                r#"{"id":"fco_T0002","type":"function_call_output","call_id":"c","output":""}"#,
+            ]
+        );
+        assert_eq!(items, input_items(body, "resp_T").unwrap());
+    }
+}

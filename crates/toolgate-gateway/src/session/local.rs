@@ -1,0 +1,39 @@
+//! The last answer of a connection.
+
+use bytes::Bytes;
+use toolgate_core::json::{Fields, Raw};
+use toolgate_core::responses;
+use toolgate_core::translate::Dialect;
+
+use super::before::Said;
+use super::items;
+
+/// What a WebSocket can go on from although it was not stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Local {
+    id: String,
+    /// The whole question, what was said before included.
+    body: Bytes,
+    output: Vec<String>,
+}
+
+impl Local {
+    /// A connection's last answer, if that is what `object` is.
+    pub(crate) fn new(body: Bytes, object: &[u8]) -> Option<Self> {
+        let fields: Fields<'_> = serde_json::from_slice(object).ok()?;
+        let id = fields.get("id").and_then(Raw::as_text)?.decode().into_owned();
+        Some(Self { id, body, output: items::output_items(object) })
+    }
+
+    /// All that was said up to the answer with this id, if this is it.
+    pub(super) fn said(&self, id: &str) -> Option<Vec<Said>> {
+        if self.id != id {
+            return None;
+        }
+        let body = std::str::from_utf8(&self.body).ok()?;
+        let asked = responses::input_items(body).ok()?;
+        let asked = asked.iter().map(|item| item.get().to_owned());
+        let said = asked.chain(self.output.iter().cloned());
+        Some(said.map(|json| Said { dialect: Dialect::Responses, json }).collect())
+    }
+}

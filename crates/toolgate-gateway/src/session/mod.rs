@@ -1,0 +1,43 @@
+//! What clients ask to be remembered: answers to go on from, and conversations.
+//!
+//! ```text
+//!   body ─► open ─┬─► the body with what was said before ─► a turn ─┐
+//!                 └─► Keeper ◄──────────────── the finished answer ─┘
+//!                       │
+//!        Turn · Answer · Item          conversation: Log · Tools
+//! ```
+//!
+//! A conversation may be carried on in another dialect than it was begun in: what was said is kept
+//! as it was said, and read by the dialect that said it.
+
+mod before;
+mod chain;
+mod conversation;
+mod items;
+mod keeper;
+mod local;
+mod native;
+mod refused;
+mod responses;
+mod threads;
+
+pub(crate) use before::{Before, splice};
+pub(crate) use keeper::Keeper;
+pub(crate) use local::Local;
+pub(crate) use native::open as open_native;
+pub(crate) use refused::Refused;
+pub(crate) use responses::{open as open_responses, text};
+pub(crate) use threads::open as open_thread;
+
+use bytes::Bytes;
+
+/// A request, completed from the store.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// The body to be decoded.
+    pub(crate) body: Bytes,
+    /// What was said before and does not stand in the body.
+    pub(crate) before: Before,
+    /// Keeps the answer.
+    pub(crate) keeper: Keeper,
+}

@@ -1,0 +1,88 @@
+//! Anthropic's message threads: a request that holds only what is new.
+//!
+//! Anthropic's SDKs begin a thread by default when they run tools, and go on in it with nothing but
+//! the results. System prompt and tools are those that the thread was last given.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use toolgate_core::anthropic::ThreadRefusal;
+use toolgate_core::canon::Losses;
+use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw, write};
+
+use super::before::Before;
+use super::chain::{self, Behind, Pair};
+use super::conversation::Tools;
+use super::keeper::{Keeper, Question};
+use super::{Opened, Refused, text};
+use crate::doors::Visit;
+
+/// Completes a request from the store; `None` where it is in no thread.
+pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, Refused> {
+    if memchr::memmem::find(body, b"\"thread\"").is_none() {
+        return Ok(None);
+    }
+    let fields: Fields<'_> = json::read(text(body)?, &Path::Root, &mut Losses::new())?;
+    let thread = fields.get("thread").filter(|raw| raw.kind() == Json::Object);
+    let Some(thread) = thread.and_then(Raw::fields) else { return Ok(None) };
+    let word =
+        |name: &str| thread.get(name).and_then(Raw::as_text).map(|text| text.decode().into_owned());
+    let (app, owner) = (&visit.app, visit.client.owner);
+    let mut keeper = Keeper {
+        app: Arc::clone(app),
+        owner,
+        question: Question::Messages(body.clone()),
+        behind: Behind::default(),
+        tools: Tools::Same,
+    };
+    let mut whole = body.clone();
+    if word("type").as_deref() == Some("continue") {
+        // Where the id is missing, the decoder says so.
+        let Some(id) = word("previous_message_id") else { return Ok(None) };
+        let pairs = chain::pairs(app, owner, &id).await;
+        let pairs = pairs.ok_or(Refused::Thread(ThreadRefusal::NotFound))?;
+        whole = continued(&fields, &pairs).ok_or(Refused::Thread(ThreadRefusal::NotFound))?;
+        keeper.behind.path = pairs.into_iter().map(|pair| pair.id).collect();
+    }
+    Ok(Some(Opened { body: whole, before: Before::default(), keeper }))
+}
+
+/// What a thread remembers beside its messages.
+const INHERITED: [&str; 2] = ["system", "tools"];
+
+/// The body with all messages of its thread.
+fn continued(fields: &Fields<'_>, pairs: &[Pair]) -> Option<Bytes> {
+    let questions = pairs.iter().map(|pair| serde_json::from_slice::<Fields<'_>>(&pair.question));
+    let questions: Vec<_> = questions.collect::<Result<_, _>>().ok()?;
+    let mut out = b"{".to_vec();
+    for (name, value) in fields.0.iter().filter(|(name, _)| name != "messages") {
+        write::key(&mut out, name);
+        out.extend_from_slice(value.get().as_bytes());
+    }
+    for name in INHERITED.into_iter().filter(|name| fields.get(name).is_none()) {
+        if let Some(value) = questions.iter().rev().find_map(|question| question.get(name)) {
+            write::key(&mut out, name);
+            out.extend_from_slice(value.get().as_bytes());
+        }
+    }
+    write::key(&mut out, "messages");
+    out.push(b'[');
+    for (question, pair) in questions.iter().zip(pairs) {
+        add_messages(question, &mut out);
+        let answer: Fields<'_> = serde_json::from_slice(&pair.answer).ok()?;
+        write::comma(&mut out);
+        out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
+        out.extend_from_slice(answer.get("content")?.get().as_bytes());
+        out.push(b'}');
+    }
+    add_messages(fields, &mut out);
+    out.extend_from_slice(b"]}");
+    Some(Bytes::from(out))
+}
+
+fn add_messages(fields: &Fields<'_>, out: &mut Vec<u8>) {
+    for message in fields.get("messages").and_then(Raw::items).unwrap_or_default() {
+        write::comma(out);
+        out.extend_from_slice(message.get().as_bytes());
+    }
+}

@@ -1,0 +1,142 @@
+//! What a newcomer tries first, and what a client may do wrong.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+mod harness;
+
+use harness::{DOORS, Lab};
+use http::Method;
+use serde_json::json;
+use toolgate_sim::SimConfig;
+
+fn weather() -> serde_json::Value {
+    json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
+}
+
+/// R124, R125: the whole round, from tools to the final words.
+#[tokio::test]
+async fn r125_a_tool_round_ends_in_words() {
+    let lab = Lab::new().await;
+    let mut ask = json!({
+        "model": "claude-3-5-sonnet-20241022", "max_tokens": 4096,
+        "messages": [{"role": "user", "content": "What is the weather in Tokyo?"}],
+        "tools": [{"name": "get_weather", "description": "Get weather", "input_schema": weather()}],
+    });
+    let first = lab.post("/v1/messages", &ask).await.json();
+    assert_eq!(first["stop_reason"], "tool_use", "{first}");
+    let content = first["content"].clone();
+    let call =
+        content.as_array().unwrap().iter().find(|block| block["type"] == "tool_use").unwrap();
+    assert_eq!(call["input"], json!({"city": "Tokyo"}));
+    assert!(call["id"].as_str().unwrap().starts_with("toolu_"));
+    let messages = ask["messages"].as_array_mut().unwrap();
+    messages.push(json!({"role": "assistant", "content": content}));
+    messages.push(json!({"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": call["id"], "content": "22 °C and clear"},
+    ]}));
+    let second = lab.post("/v1/messages", &ask).await.json();
+    assert_eq!(second["stop_reason"], "end_turn", "{second}");
+    assert!(second["content"].to_string().contains("22 °C"), "r49: {second}");
+    let counters = lab.sim.counters();
+    assert_eq!(counters.placeholders, 0, "c1: the real signature came back");
+}
+
+/// R126: a key of the client's own goes on to Gemini.
+#[tokio::test]
+async fn r126_a_gemini_key_of_the_client_is_used() {
+    let lab = Lab::new().await;
+    let ask = json!({"model": "gemini-3.6-flash", "max_tokens": 10, "messages": [{"role": "user", "content": "Hi."}]});
+    let auth = [("authorization", "Bearer AIzaClientKey")];
+    let got = lab.send(Method::POST, "/v1/messages", &auth, ask.to_string()).await;
+    assert!(got.status.is_success(), "{}", got.text());
+}
+
+/// Every broken request is named in the client's dialect.
+#[tokio::test]
+async fn broken_requests_are_named() {
+    let lab = Lab::new().await;
+    for door in DOORS {
+        for body in ["", "{", "[]", "{\"model\":5}", "\u{0}", "null"] {
+            let got = lab.send(Method::POST, door.path(), &[], body.as_bytes().to_vec()).await;
+            assert_eq!(got.status.as_u16(), 400, "{door:?} {body:?}: {}", got.text());
+            door.check_error(&got);
+        }
+        let got = lab.send(Method::POST, door.path(), &[], vec![0xff, 0xfe]).await;
+        assert_eq!(got.status.as_u16(), 400);
+        assert!(got.text().contains("UTF-8"), "{}", got.text());
+        let got = lab.get(door.path()).await;
+        assert!(got.status.is_client_error(), "{door:?}");
+    }
+    let wrong = json!({"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "tool_result"}]}]});
+    let got = lab.post("/v1/messages", &wrong).await;
+    assert!(got.text().contains("messages[0].content[0]"), "{}", got.text());
+}
+
+/// A body over the limit is 413 in the dialect.
+#[tokio::test]
+async fn large_bodies_are_refused() {
+    let lab = Lab::with(SimConfig::default(), "[limits]\nbody_mib = 1").await;
+    for door in DOORS {
+        let got = lab.send(Method::POST, door.path(), &[], vec![b' '; (1 << 20) + 1]).await;
+        assert_eq!(got.status.as_u16(), 413, "{}", got.text());
+        door.check_error(&got);
+    }
+}
+
+/// With client keys nobody else gets in; DNS names that are not ours are not us.
+#[tokio::test]
+async fn strangers_stay_outside() {
+    let lab = Lab::with(SimConfig::default(), "[clients]\nkeys = [\"tg-1\"]").await;
+    for door in DOORS {
+        let body = door.ask(false).to_string();
+        let got = lab.send(Method::POST, door.path(), &[("x-api-key", "tg-2")], body.clone()).await;
+        assert_eq!(got.status.as_u16(), 401, "{}", got.text());
+        door.check_error(&got);
+        let got = lab.send(Method::POST, door.path(), &[("x-api-key", "tg-1")], body.clone()).await;
+        assert!(got.status.is_success(), "{}", got.text());
+        let rebound = [("x-api-key", "tg-1"), ("host", "evil.example")];
+        let got = lab.send(Method::POST, door.path(), &rebound, body).await;
+        assert_eq!(got.status.as_u16(), 403, "{}", got.text());
+    }
+}
+
+/// R140: off means that tools are not forwarded.
+#[tokio::test]
+async fn r140_tool_calling_can_be_switched_off() {
+    let lab = Lab::with(SimConfig::default(), "enable_tool_calling = false").await;
+    for door in DOORS {
+        let got = lab.post(door.path(), &door.ask(false)).await;
+        assert!(got.status.is_success(), "{}", got.text());
+    }
+    assert!(lab.sim.requests().iter().all(|seen| seen.json().get("tools").is_none()));
+}
+
+/// Models are listed in the shape of whoever asks; counts come from Gemini.
+#[tokio::test]
+async fn models_and_counts() {
+    let lab = Lab::new().await;
+    let openai = lab.get("/v1/models").await.json();
+    assert_eq!(openai["object"], "list", "{openai}");
+    let version = [("anthropic-version", "2023-06-01")];
+    let anthropic = lab.send(Method::GET, "/v1/models", &version, "").await.json();
+    assert_eq!(anthropic["data"][0]["type"], "model", "{anthropic}");
+    let gemini = lab.get("/v1beta/models").await.json();
+    assert!(gemini["models"].is_array(), "{gemini}");
+    let count = json!({"model": "claude-opus-4-5", "messages": [{"role": "user", "content": "How long is this?"}], "system": "Be brief."});
+    let got = lab.post("/v1/messages/count_tokens", &count).await.json();
+    assert!(got["input_tokens"].as_u64().unwrap() > 0, "{got}");
+    for path in ["/healthz", "/readyz", "/metrics", "/"] {
+        assert!(lab.get(path).await.status.is_success(), "{path}");
+    }
+}
+
+/// Losses are told when they are asked for.
+#[tokio::test]
+async fn losses_are_reported_on_request() {
+    let lab = Lab::new().await;
+    let ask = json!({"model": "gemini-3.6-flash", "max_tokens": 10, "mystery": 1, "messages": [{"role": "user", "content": "Hi."}]});
+    let got = lab
+        .send(Method::POST, "/v1/messages", &[("x-toolgate-report", "1")], ask.to_string())
+        .await;
+    let report = got.header("x-toolgate-report").unwrap();
+    assert!(report.contains("mystery"), "{report}");
+}

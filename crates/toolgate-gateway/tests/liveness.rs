@@ -1,0 +1,130 @@
+//! Silence, broken connections, and the end of the service.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+mod harness;
+
+use std::time::Duration;
+
+use harness::{DOORS, Door, Lab};
+use http_body_util::BodyExt as _;
+use toolgate_sim::{Driver, Fault, Script, SimConfig};
+
+fn scripted(fault: Fault) -> SimConfig {
+    let script =
+        Script::new().text("First words, and then some more of them.").fault(fault).times(0);
+    SimConfig { driver: Driver::Script(script), ..SimConfig::default() }
+}
+
+/// K1: while the upstream is silent, each dialect's own sign of life, between events only.
+#[tokio::test]
+async fn k1_silence_gets_a_sign_of_life() {
+    let lab = Lab::with(scripted(Fault::Delay { ms: 1500 }), "[liveness]\nping_seconds = 1").await;
+    for door in DOORS {
+        let got = lab.post(door.path(), &door.ask(true)).await;
+        assert!(got.status.is_success(), "{}", got.text());
+        door.check(&got, true);
+        let text = got.text();
+        let signs = match door {
+            Door::Anthropic => text.matches("event: ping").count(),
+            Door::Chat => text.matches("\n: ").count() + usize::from(text.starts_with(": ")),
+            Door::Responses => text.matches("event: response.in_progress").count() - 1,
+        };
+        assert!(signs >= 1, "{door:?}: {text}");
+        assert!(text.contains("First"), "{door:?}: the answer still came");
+    }
+}
+
+/// K2: signs of life stop when the upstream is silent for too long; the client is told.
+#[tokio::test]
+async fn k2_a_dead_upstream_is_an_error() {
+    let settings = "[liveness]\nping_seconds = 1\n[upstream]\nidle_seconds = 2";
+    let lab = Lab::with(scripted(Fault::Stall { after: 1, ms: None }), settings).await;
+    for door in DOORS {
+        let got = lab.post(door.path(), &door.ask(true)).await;
+        assert!(got.status.is_success(), "{door:?}: it had begun");
+        door.check(&got, true);
+        assert!(got.text().contains("silent"), "{door:?}: {}", got.text());
+    }
+    let lab =
+        Lab::with(scripted(Fault::Stall { after: 0, ms: None }), "[upstream]\nidle_seconds = 1")
+            .await;
+    for door in DOORS {
+        let got = lab.post(door.path(), &door.ask(true)).await;
+        assert_eq!(got.status.as_u16(), 504, "{door:?}: {}", got.text());
+        door.check_error(&got);
+    }
+}
+
+/// A connection that breaks in the middle is an error that the client can see.
+#[tokio::test]
+async fn a_broken_upstream_is_an_error() {
+    for fault in [Fault::Reset { after: 900 }, Fault::Cut { after: 900 }] {
+        let lab = Lab::with(scripted(fault), "").await;
+        for door in DOORS {
+            let got = lab.post(door.path(), &door.ask(true)).await;
+            door.check(&got, true);
+            let text = got.text();
+            assert!(text.contains("error") || text.contains("failed"), "{door:?}: {text}");
+        }
+    }
+}
+
+/// A client that goes away takes the upstream's call with it.
+#[tokio::test]
+async fn a_client_that_leaves_cancels_the_upstream() {
+    let lab = Lab::with(scripted(Fault::Stall { after: 1, ms: None }), "").await;
+    for door in DOORS {
+        let before = lab.sim.counters().cancels;
+        let response = lab.open(door.path(), &door.ask(true)).await;
+        let mut body = response.into_body();
+        assert!(body.frame().await.unwrap().is_ok(), "the first words");
+        drop(body);
+        // The simulator notices when its connection is closed.
+        while lab.sim.counters().cancels == before {
+            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// Bytes may arrive one by one.
+#[tokio::test]
+async fn r58_any_chunk_boundary() {
+    let whole = Lab::with(SimConfig::default(), "").await;
+    let split = SimConfig {
+        faults: vec![toolgate_sim::FaultRule {
+            fault: Fault::Split { size: 1 },
+            when: toolgate_sim::When::Always,
+        }],
+        ..SimConfig::default()
+    };
+    let split = Lab::with(split, "").await;
+    for door in DOORS {
+        let shape = |text: String| text.matches("\"delta\"").count();
+        let want = whole.post(door.path(), &door.ask(true)).await;
+        let got = split.post(door.path(), &door.ask(true)).await;
+        door.check(&got, true);
+        assert_eq!(shape(got.text()), shape(want.text()), "{door:?}");
+    }
+}
+
+/// SIGTERM lets running turns finish and takes no new ones.
+#[tokio::test]
+async fn draining_finishes_streams() {
+    let lab = Lab::with(scripted(Fault::Trickle { ms: 20 }), "").await;
+    let mut bodies = Vec::new();
+    for _ in 0..30 {
+        for door in DOORS {
+            bodies.push((door, lab.open(door.path(), &door.ask(true)).await.into_body()));
+        }
+    }
+    let Lab { gateway, .. } = lab;
+    let draining = tokio::spawn(gateway.drain());
+    for (door, body) in bodies {
+        let whole = body.collect().await.unwrap().to_bytes();
+        let got = harness::Got::ok(whole);
+        door.check(&got, true);
+        assert!(got.text().contains("more of them") || got.text().contains("them."), "{door:?}");
+    }
+    draining.await.unwrap();
+}

@@ -1,0 +1,8 @@
+//! Sessions: what a gateway remembers between requests, through real sockets, on the simulator.
+
+mod sessions {
+    mod conversations;
+    mod sockets;
+    mod support;
+    mod threads;
+}

@@ -1,0 +1,155 @@
+//! The Responses API over a WebSocket, as Codex speaks it.
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use toolgate_sim::Script;
+
+use super::support::{Gate, items, tool, words};
+
+const MODEL: &str = "gemini-3-flash";
+
+struct Socket(WebSocketStream<TcpStream>);
+
+impl Socket {
+    async fn open(gate: &Gate) -> Self {
+        let stream = TcpStream::connect(gate.running.addr).await.unwrap();
+        let url = format!("ws://{}/v1/responses", gate.running.addr);
+        let (socket, response) = tokio_tungstenite::client_async(url, stream).await.unwrap();
+        assert_eq!(response.status(), 101);
+        Self(socket)
+    }
+
+    async fn send(&mut self, body: Value) {
+        self.0.send(Message::text(body.to_string())).await.unwrap();
+    }
+
+    async fn next(&mut self) -> Value {
+        loop {
+            match self.0.next().await.unwrap().unwrap() {
+                Message::Text(text) => return serde_json::from_str(text.as_str()).unwrap(),
+                Message::Pong(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// The events of one answer.
+    async fn answer(&mut self) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.next().await;
+            let kind = event["type"].as_str().unwrap().to_owned();
+            events.push(event);
+            if matches!(kind.as_str(), "response.completed" | "response.failed" | "error") {
+                return events;
+            }
+        }
+    }
+
+    async fn response(&mut self, body: Value) -> Value {
+        self.send(body).await;
+        self.answer().await.pop().unwrap()["response"].take()
+    }
+}
+
+fn create(more: Value) -> Value {
+    let mut body = json!({
+        "type": "response.create", "model": MODEL, "stream": true, "store": false,
+        "include": ["reasoning.encrypted_content"], "tools": [tool("exec")]
+    });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+#[tokio::test]
+async fn codex_session_sends_only_what_is_new() {
+    let script = Script::new().call("exec", json!({"city": "ls"})).finish().text("Two files.");
+    let gate = Gate::scripted(script).await;
+    let mut socket = Socket::open(&gate).await;
+    let developer = json!({"type": "message", "role": "developer", "content": "You code."});
+    let warm = socket.response(create(json!({"generate": false, "input": [developer]}))).await;
+    assert_eq!(warm["status"], "completed");
+    assert_eq!(gate.sim.counters().requests, 0, "nothing was asked");
+    let user = json!({"type": "message", "role": "user", "content": "List files."});
+    let first =
+        socket.response(create(json!({"previous_response_id": warm["id"], "input": [user]}))).await;
+    let call = &items(&first, "function_call")[0]["call_id"];
+    let result = json!({"type": "function_call_output", "call_id": call, "output": "a b"});
+    socket.0.send(Message::Ping("x".into())).await.unwrap();
+    let second = socket
+        .response(create(json!({"previous_response_id": first["id"], "input": [result]})))
+        .await;
+    assert_eq!(words(&second), "Two files.");
+    let asked = gate.last_asked();
+    assert_eq!(asked["contents"].as_array().unwrap().len(), 3, "{asked}");
+    assert!(asked["systemInstruction"].to_string().contains("You code."), "{asked}");
+    gate.check_signatures(true);
+}
+
+#[tokio::test]
+async fn errors_are_frames_and_the_connection_goes_on() {
+    let gate = Gate::scripted(Script::new().text("fine")).await;
+    let mut socket = Socket::open(&gate).await;
+    for (body, status) in [
+        (json!({"type": "response.create", "model": MODEL, "input": 5}), 400),
+        (json!({"type": "nonsense"}), 400),
+        (create(json!({"input": "x", "previous_response_id": "resp_other"})), 404),
+    ] {
+        socket.send(body).await;
+        let error = socket.next().await;
+        assert_eq!(
+            (&error["type"], &error["status"]),
+            (&json!("error"), &json!(status)),
+            "{error}"
+        );
+        assert!(error["error"]["message"].is_string());
+    }
+    let answer = socket.response(create(json!({"input": "x"}))).await;
+    assert_eq!(words(&answer), "fine");
+}
+
+#[tokio::test]
+async fn answers_come_one_after_the_other() {
+    let gate =
+        Gate::scripted(Script::new().text("one").finish().text("two").finish().text("three")).await;
+    let mut socket = Socket::open(&gate).await;
+    for input in ["a", "b", "c"] {
+        socket.send(create(json!({"input": input}))).await;
+    }
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        let events = socket.answer().await;
+        assert_eq!(events[0]["type"], "response.created");
+        let ids: Vec<_> = events.iter().filter_map(|it| it["response"]["id"].as_str()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] == pair[1]));
+        all.push(words(&events.last().unwrap()["response"]));
+    }
+    assert_eq!(all, ["one", "two", "three"]);
+}
+
+#[tokio::test]
+async fn other_replicas_know_what_was_stored() {
+    let gate = Gate::scripted(Script::new().text("one").finish().text("two")).await;
+    let mut socket = Socket::open(&gate).await;
+    let first = socket.response(create(json!({"input": "a", "store": true}))).await;
+    let mut other = Socket::open(&gate).await;
+    let body = create(json!({"input": "b", "previous_response_id": first["id"]}));
+    assert_eq!(words(&other.response(body).await), "two");
+}
+
+#[tokio::test]
+async fn a_plain_get_is_told_to_upgrade() {
+    let gate = Gate::new().await;
+    assert_eq!(gate.get("/v1/responses").await.status, 426);
+}
+
+#[tokio::test]
+async fn a_drain_closes_idle_sockets() {
+    let gate = Gate::new().await;
+    let mut socket = Socket::open(&gate).await;
+    gate.running.drain().await;
+    assert!(matches!(socket.0.next().await, Some(Ok(Message::Close(_))) | None));
+}

@@ -1,0 +1,83 @@
+//! Anthropic's message threads, as the SDKs' tool runners use them.
+
+use serde_json::{Value, json};
+use toolgate_sim::Script;
+
+use super::support::Gate;
+
+fn message(more: Value) -> Value {
+    let mut body = json!({"model": "claude-sonnet-4-5", "max_tokens": 1000});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+fn first() -> Value {
+    let schema =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    message(json!({
+        "thread": {"type": "create"},
+        "system": "Count.",
+        "tools": [{"name": "step", "input_schema": schema}],
+        "messages": [{"role": "user", "content": "Go."}]
+    }))
+}
+
+fn next(previous: &Value, call: &Value) -> Value {
+    let result = json!({"type": "tool_result", "tool_use_id": call, "content": "ok"});
+    message(json!({
+        "thread": {"type": "continue", "previous_message_id": previous},
+        "messages": [{"role": "user", "content": [result]}]
+    }))
+}
+
+fn call(message: &Value) -> Value {
+    let blocks = message["content"].as_array().unwrap();
+    blocks.iter().find(|block| block["type"] == "tool_use").unwrap()["id"].clone()
+}
+
+fn stepping(steps: usize) -> Script {
+    let mut script = Script::new();
+    for n in 0..steps {
+        script = script.call("step", json!({"n": n})).finish();
+    }
+    script.text("Done.")
+}
+
+#[tokio::test]
+async fn a_thread_needs_only_what_is_new() {
+    let gate = Gate::scripted(stepping(3)).await;
+    let mut answer = gate.post("/v1/messages", first()).await.ok();
+    for _ in 0..3 {
+        let body = next(&answer["id"], &call(&answer));
+        answer = gate.post("/v1/messages", body).await.ok();
+    }
+    assert_eq!(answer["stop_reason"], "end_turn", "{answer}");
+    let asked = gate.last_asked();
+    assert_eq!(asked["contents"].as_array().unwrap().len(), 7, "{asked}");
+    assert!(asked["systemInstruction"].to_string().contains("Count."), "{asked}");
+    assert!(asked["tools"].to_string().contains("step"), "{asked}");
+    gate.check_signatures(true);
+}
+
+#[tokio::test]
+async fn a_streamed_thread_goes_on_too() {
+    let gate = Gate::scripted(stepping(1)).await;
+    let mut body = first();
+    body["stream"] = json!(true);
+    let events = gate.post("/v1/messages", body).await.events();
+    let id = events[0]["message"]["id"].clone();
+    let blocks = events.iter().filter(|event| event["type"] == "content_block_start");
+    let call = blocks.map(|event| &event["content_block"]).find(|it| it["type"] == "tool_use");
+    let body = next(&id, &call.unwrap()["id"]);
+    let answer = gate.post("/v1/messages", body).await.ok();
+    assert_eq!(answer["content"][0]["text"], "Done.");
+    gate.check_signatures(true);
+}
+
+#[tokio::test]
+async fn an_unknown_thread_is_sent_again() {
+    let gate = Gate::new().await;
+    let got = gate.post("/v1/messages", next(&json!("msg_lost"), &json!("toolu_1"))).await;
+    assert_eq!(got.status, 404);
+    assert_eq!(got.json()["error"]["details"]["error_code"], "thread_not_found");
+}

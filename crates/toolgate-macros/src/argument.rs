@@ -1,0 +1,155 @@
+//! The arguments of a tool: what the model gives, and what the toolset gives.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens as _, format_ident, quote};
+use syn::{Attribute, Expr, FnArg, Ident, Pat, Result, Type};
+
+/// An argument of the function.
+pub(crate) enum Argument {
+    /// The context: `Context` or `&Context`.
+    Context { by_reference: bool },
+    /// Something that the model gives.
+    Given(Given),
+}
+
+/// An argument that the model gives.
+pub(crate) struct Given {
+    name: Ident,
+    /// The type of the field that it is read into.
+    owned: Type,
+    by_reference: bool,
+    /// Doc comments, `serde` and `schemars`: they belong to the field.
+    attributes: Vec<Attribute>,
+    default: Option<Default>,
+}
+
+enum Default {
+    OfType,
+    Value(Box<Expr>),
+}
+
+impl Argument {
+    /// Reads an argument, and takes what is not the function's own off it.
+    pub(crate) fn take(argument: &mut FnArg) -> Result<Option<Self>> {
+        let FnArg::Typed(argument) = argument else { return Ok(None) };
+        let (attributes, rest) = std::mem::take(&mut argument.attrs).into_iter().partition(is_ours);
+        argument.attrs = rest;
+        let (by_reference, owned) = owned(&argument.ty)?;
+        if is_context(&owned) {
+            return Ok(Some(Self::Context { by_reference }));
+        }
+        let Pat::Ident(name) = &*argument.pat else {
+            let reason = "a tool's argument needs a plain name: the model gives it by name";
+            return Err(syn::Error::new_spanned(&argument.pat, reason));
+        };
+        let (own, attributes): (Vec<Attribute>, _) =
+            attributes.into_iter().partition(|it: &Attribute| it.path().is_ident("tool"));
+        let mut default = None;
+        for attribute in own {
+            attribute.parse_nested_meta(|meta| {
+                if !meta.path.is_ident("default") {
+                    return Err(meta.error("an argument's option is `default` or `default = …`"));
+                }
+                default = Some(match meta.value() {
+                    Ok(value) => Default::Value(value.parse()?),
+                    Err(_) => Default::OfType,
+                });
+                Ok(())
+            })?;
+        }
+        let name = name.ident.clone();
+        Ok(Some(Self::Given(Given { name, owned, by_reference, attributes, default })))
+    }
+
+    /// How the function is given it.
+    pub(crate) fn pass(&self) -> TokenStream {
+        match self {
+            Self::Context { by_reference: true } => quote! { &__context },
+            Self::Context { by_reference: false } => quote! { __context.clone() },
+            Self::Given(Given { name, by_reference: true, .. }) => quote! { &#name },
+            Self::Given(Given { name, by_reference: false, .. }) => quote! { #name },
+        }
+    }
+
+    pub(crate) fn given(&self) -> Option<&Given> {
+        match self {
+            Self::Given(given) => Some(given),
+            Self::Context { .. } => None,
+        }
+    }
+}
+
+impl Given {
+    pub(crate) fn name(&self) -> &Ident {
+        &self.name
+    }
+
+    /// The field, and the function of its default where it needs one.
+    pub(crate) fn field(&self) -> (TokenStream, Option<TokenStream>) {
+        let Self { name, owned, attributes, default, .. } = self;
+        let (serde, function) = match default {
+            None => (None, None),
+            Some(Default::OfType) => (Some(quote! { #[serde(default)] }), None),
+            Some(Default::Value(value)) => {
+                let function = format_ident!("__default_{}", name);
+                let path = function.to_string();
+                (
+                    Some(quote! { #[serde(default = #path)] }),
+                    Some(quote! { fn #function() -> #owned { #value } }),
+                )
+            }
+        };
+        (quote! { #(#attributes)* #serde #name: #owned }, function)
+    }
+}
+
+fn is_ours(attribute: &Attribute) -> bool {
+    ["doc", "serde", "schemars", "tool"].iter().any(|it| attribute.path().is_ident(it))
+}
+
+fn is_context(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path.segments.last().is_some_and(|it| it.ident == "Context" && it.arguments.is_empty())
+}
+
+/// The type that can hold what is lent to the function, and whether it is lent.
+fn owned(ty: &Type) -> Result<(bool, Type)> {
+    let (by_reference, inner) = match ty {
+        Type::Reference(reference) => {
+            if reference.mutability.is_some() {
+                let reason = "a tool's argument cannot be lent to be changed: take it by value";
+                return Err(syn::Error::new_spanned(ty, reason));
+            }
+            (true, &*reference.elem)
+        }
+        other => (false, other),
+    };
+    if let Type::ImplTrait(_) = inner {
+        let reason = "a tool's argument needs a type of its own: its schema comes from the type";
+        return Err(syn::Error::new_spanned(ty, reason));
+    }
+    let owned: Type = match inner {
+        Type::Path(path) if by_reference && path.path.is_ident("str") => {
+            syn::parse_quote! { ::std::string::String }
+        }
+        Type::Slice(slice) if by_reference => {
+            let item = &slice.elem;
+            syn::parse_quote! { ::std::vec::Vec<#item> }
+        }
+        other => other.clone(),
+    };
+    if borrows(owned.to_token_stream()) {
+        let reason = "a tool's argument is read from JSON and must own what it holds \
+                      (`String` instead of `&str`)";
+        return Err(syn::Error::new_spanned(ty, reason));
+    }
+    Ok((by_reference, owned))
+}
+
+fn borrows(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Punct(punct) => punct.as_char() == '&',
+        TokenTree::Group(group) => borrows(group.stream()),
+        TokenTree::Ident(_) | TokenTree::Literal(_) => false,
+    })
+}

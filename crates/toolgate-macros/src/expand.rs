@@ -1,0 +1,220 @@
+//! From a function to a function and a tool.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::spanned::Spanned as _;
+use syn::{FnArg, ItemFn, Receiver, ReceiverKind, Result, Safety, Signature};
+
+use crate::argument::Argument;
+use crate::docs;
+use crate::options::Options;
+
+/// The function and its tool, or the function and what is wrong with it.
+pub(crate) fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
+    let Ok(mut function) = syn::parse2::<ItemFn>(item.clone()) else {
+        let reason = "`#[tool]` goes on a function or a method with a body";
+        let error = syn::Error::new_spanned(&item, reason).into_compile_error();
+        return quote! { #error #item };
+    };
+    // All arguments, whatever is wrong: a doc comment that is left on one is another error.
+    let mut faults: Option<syn::Error> = None;
+    let mut arguments = Vec::new();
+    for input in &mut function.sig.inputs {
+        match Argument::take(input) {
+            Ok(argument) => arguments.extend(argument),
+            Err(error) => combine(&mut faults, error),
+        }
+    }
+    if let Err(error) = fits(&function.sig) {
+        combine(&mut faults, error);
+    }
+    let options = Options::parse(options).unwrap_or_else(|error| {
+        combine(&mut faults, error);
+        Options::default()
+    });
+    let description = describe(&function, &options).unwrap_or_else(|error| {
+        combine(&mut faults, error);
+        String::new()
+    });
+    if let Some(error) = faults {
+        let error = error.into_compile_error();
+        return quote! { #error #function };
+    }
+    let made = Made { function: &function, arguments: &arguments, options: &options, description };
+    let item = match function.sig.receiver() {
+        Some(_) => made.method(),
+        None => made.function(),
+    };
+    quote! { #function #item }
+}
+
+fn combine(faults: &mut Option<syn::Error>, error: syn::Error) {
+    match faults {
+        Some(fault) => fault.combine(error),
+        None => *faults = Some(error),
+    }
+}
+
+/// What the model reads.
+fn describe(function: &ItemFn, options: &Options) -> Result<String> {
+    let text = options.description.clone().unwrap_or_else(|| docs::text(&function.attrs));
+    if text.is_empty() {
+        let reason = "a tool needs a doc comment: the model reads it";
+        return Err(syn::Error::new(function.sig.ident.span(), reason));
+    }
+    Ok(text)
+}
+
+fn fits(signature: &Signature) -> Result<()> {
+    let refuse = |span, reason: &str| Err(syn::Error::new(span, reason));
+    let generics = &signature.generics;
+    if !generics.params.is_empty() || generics.where_clause.is_some() {
+        let reason = "a tool cannot be generic: its schema comes from its argument types";
+        return refuse(generics.span(), reason);
+    }
+    if let Safety::Unsafe(word) = &signature.safety {
+        return refuse(word.span(), "a tool cannot be unsafe: a model calls it");
+    }
+    if let Some(variadic) = &signature.variadic {
+        return refuse(variadic.span(), "a tool's arguments need names");
+    }
+    match signature.receiver() {
+        Some(receiver) => fits_receiver(receiver),
+        None => Ok(()),
+    }
+}
+
+fn fits_receiver(receiver: &Receiver) -> Result<()> {
+    let is_shared = match &receiver.kind {
+        ReceiverKind::Reference(_, _, mutability) => mutability.is_none(),
+        ReceiverKind::Typed(_, ty) => {
+            quote! { #ty }.to_string().replace(' ', "").ends_with("Arc<Self>")
+        }
+        _ => false,
+    };
+    if is_shared {
+        return Ok(());
+    }
+    let reason = "a tool may be called several times at once: take `&self`, and keep what changes \
+                  behind a lock";
+    Err(syn::Error::new_spanned(receiver, reason))
+}
+
+/// All that a tool is made of.
+struct Made<'a> {
+    function: &'a ItemFn,
+    arguments: &'a [Argument],
+    options: &'a Options,
+    description: String,
+}
+
+impl Made<'_> {
+    /// The tool of a function: a type of the same name. Braced types and functions do not collide.
+    fn function(&self) -> TokenStream {
+        let ItemFn { vis, sig, .. } = self.function;
+        let name = &sig.ident;
+        let about = format!("The tool that the function `{name}` is.");
+        let (types, build) = (self.arguments_type(), self.build(&quote! {}, &quote! { #name }));
+        quote! {
+            #[doc = #about]
+            #[allow(non_camel_case_types)]
+            #[derive(Clone, Copy, Debug)]
+            #vis struct #name {}
+
+            const _: () = {
+                #types
+                impl ::toolgate::FunctionTool for #name {
+                    fn tool() -> ::toolgate::Tool {
+                        #build
+                    }
+                }
+            };
+        }
+    }
+
+    /// The tool of a method: a function beside it, which keeps the object.
+    fn method(&self) -> TokenStream {
+        let ItemFn { vis, sig, .. } = self.function;
+        let name = &sig.ident;
+        let maker = format_ident!("{}_tool", name);
+        let about = format!("The tool that the method `{name}` of this object is.");
+        let keep = quote! { let __object = ::std::sync::Arc::clone(self); };
+        let object = quote! { let __object = ::std::sync::Arc::clone(&__object); };
+        let shared = matches!(
+            sig.inputs.first(),
+            Some(FnArg::Receiver(receiver)) if matches!(receiver.kind, ReceiverKind::Typed(..))
+        );
+        let target = if shared {
+            quote! { __object }
+        } else {
+            quote! { (*__object) }
+        };
+        let types = self.arguments_type();
+        let build = self.build(&object, &quote! { #target.#name });
+        quote! {
+            #[doc = #about]
+            #[must_use]
+            #vis fn #maker(self: &::std::sync::Arc<Self>) -> ::toolgate::Tool {
+                #types
+                #keep
+                #build
+            }
+        }
+    }
+
+    /// The type that the model's arguments are read into.
+    fn arguments_type(&self) -> TokenStream {
+        let given = self.arguments.iter().filter_map(Argument::given);
+        let (fields, defaults): (Vec<_>, Vec<_>) = given.map(|it| it.field()).unzip();
+        quote! {
+            #[derive(
+                ::toolgate::__private::serde::Deserialize,
+                ::toolgate::__private::schemars::JsonSchema,
+            )]
+            #[serde(crate = "::toolgate::__private::serde")]
+            #[schemars(crate = "::toolgate::__private::schemars")]
+            struct __Arguments { #(#fields),* }
+            #(#defaults)*
+        }
+    }
+
+    fn build(&self, before: &TokenStream, callee: &TokenStream) -> TokenStream {
+        let Self { function, arguments, options, description } = self;
+        let name = options.name.clone().unwrap_or_else(|| plain(&function.sig.ident.to_string()));
+        let setters = options.setters();
+        let names = arguments.iter().filter_map(Argument::given).map(|it| it.name());
+        let passed = arguments.iter().map(Argument::pass);
+        let is_async = function.sig.asyncness.is_some();
+        let wait = is_async.then(|| quote! { .await });
+        let body = quote! {
+            let __Arguments { #(#names),* } = __arguments;
+            let __value = #callee(#(#passed),*) #wait;
+            #[allow(unused_imports)]
+            use ::toolgate::__private::{Fallible as _, Infallible as _};
+            (&__value).__toolgate_returns().convert(__value)
+        };
+        let future = if is_async || options.inline {
+            quote! { async move { #body } }
+        } else {
+            quote! { ::toolgate::__private::blocking(move || { #body }) }
+        };
+        quote! {
+            ::toolgate::__private::tool::<__Arguments, _, _>(
+                #name,
+                #description,
+                move |__arguments: __Arguments, __context: ::toolgate::Context| {
+                    #[allow(unused_variables)]
+                    let __context = __context;
+                    #before
+                    #future
+                },
+            )
+            #setters
+        }
+    }
+}
+
+/// `r#type` is called `type`.
+fn plain(name: &str) -> String {
+    name.strip_prefix("r#").unwrap_or(name).to_owned()
+}

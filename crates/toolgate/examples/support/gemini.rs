@@ -1,0 +1,16 @@
+//! Gemini where the environment says how to reach it; else the simulator, with a script.
+
+use std::error::Error;
+
+use toolgate::Client;
+use toolgate_sim::{RunningSim, Script, Sim, SimConfig};
+
+/// A client, and the simulator that must live as long as it is used.
+pub async fn client(script: Script) -> Result<(Client, Option<RunningSim>), Box<dyn Error>> {
+    if let Ok(client) = Client::from_env() {
+        return Ok((client, None));
+    }
+    let sim = Sim::start(SimConfig::scripted(script)).await?;
+    let client = Client::builder().api_key("none").base_url(sim.url()).build()?;
+    Ok((client, Some(sim)))
+}

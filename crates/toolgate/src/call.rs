@@ -1,0 +1,91 @@
+//! Calls of the model's, as a program sees them.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use toolgate_core::canon::{self, CallInput, ResultPart, ToolResult};
+use toolgate_core::json::{Raw, Text};
+
+use crate::tool::{IntoOutput, ToolError, bind};
+
+/// A call of the model's.
+#[derive(Clone, PartialEq)]
+pub struct Call {
+    id: String,
+    name: String,
+    arguments: Raw<'static>,
+}
+
+impl Call {
+    pub(crate) fn new(call: &canon::Call<'_>) -> Self {
+        let arguments = match &call.input {
+            CallInput::Json(raw) => Raw::parse(raw.compact().into_owned()),
+            CallInput::Text(text) => Raw::parse(text.literal().to_owned()),
+        };
+        let arguments = arguments.unwrap_or_else(Raw::empty_object);
+        Self { id: format!("call_{}", call.id), name: call.tool.to_string(), arguments }
+    }
+
+    /// What tells this call from all others.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Which tool is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// With what, as the model wrote it, in one line.
+    pub fn arguments_json(&self) -> &str {
+        self.arguments.get()
+    }
+
+    /// With what.
+    pub fn arguments(&self) -> Value {
+        self.arguments.to().unwrap_or_default()
+    }
+
+    /// With what, as a type.
+    pub fn arguments_as<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        bind(self.arguments.get())
+    }
+
+    /// The result of this call.
+    pub fn succeed(&self, value: impl IntoOutput) -> CallResult {
+        match value.into_output() {
+            Ok(output) => self.result(false, output.into_content()),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// The result of this call, when it is an error.
+    pub fn fail(&self, error: impl fmt::Display) -> CallResult {
+        self.result(true, vec![ResultPart::Text(Text::new(&format!("{error:#}")))])
+    }
+
+    fn result(&self, is_error: bool, content: Vec<ResultPart<'static>>) -> CallResult {
+        CallResult(ToolResult {
+            call_id: Some(self.id.clone().into()),
+            tool: None,
+            is_error,
+            content,
+            modifiers: Vec::new(),
+        })
+    }
+
+    pub(crate) fn raw(&self) -> &Raw<'static> {
+        &self.arguments
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}({})", self.id, self.name, self.arguments.get())
+    }
+}
+
+/// What a program says to a call that came back to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallResult(pub(crate) ToolResult<'static>);

@@ -1,0 +1,267 @@
+//! How a client is set up.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::address::{Address, Service};
+use super::auth::Auth;
+use super::link::Link;
+use super::{Client, Retries, TokenSource};
+use crate::Error;
+use crate::transport::{Http, Transport};
+
+/// The model, unless something else is said.
+const MODEL: &str = "gemini-3.6-flash";
+
+/// Sets a [`Client`] up.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolgate::{Client, Retries};
+///
+/// let client = Client::builder()
+///     .api_key("a key")
+///     .model("gemini-3.8-flash")
+///     .timeout(Duration::from_secs(60))
+///     .retries(Retries { attempts: 3, ..Retries::default() })
+///     .build()?;
+/// # Ok::<(), toolgate::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ClientBuilder {
+    service: Service,
+    auth: Option<Auth>,
+    base_url: Option<String>,
+    api_version: Option<String>,
+    model: String,
+    headers: Vec<(String, String)>,
+    connect: Duration,
+    timeout: Duration,
+    idle: Duration,
+    retries: Retries,
+    transport: Option<Arc<dyn Transport>>,
+    seed: Option<u128>,
+}
+
+impl ClientBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            service: Service::Developer,
+            auth: None,
+            base_url: None,
+            api_version: None,
+            model: MODEL.to_owned(),
+            headers: Vec::new(),
+            connect: Duration::from_secs(10),
+            timeout: Duration::from_secs(600),
+            idle: Duration::from_secs(300),
+            retries: Retries::default(),
+            transport: None,
+            seed: None,
+        }
+    }
+
+    /// A client as the environment describes it; see [`Client::from_env`].
+    pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let get = |name: &str| env(name).filter(|value| !value.is_empty());
+        let mut builder = Self::new();
+        let key = get("GOOGLE_API_KEY").or_else(|| get("GEMINI_API_KEY"));
+        let vertex = get("GOOGLE_GENAI_USE_VERTEXAI")
+            .is_some_and(|it| it == "1" || it.eq_ignore_ascii_case("true"));
+        if vertex {
+            let project = get("GOOGLE_CLOUD_PROJECT");
+            if project.is_none() && key.is_none() {
+                let reason = "Vertex AI needs GOOGLE_CLOUD_PROJECT, or GOOGLE_API_KEY";
+                return Err(Error::Configuration(reason.to_owned()));
+            }
+            let location = get("GOOGLE_CLOUD_LOCATION").unwrap_or_else(|| "global".to_owned());
+            builder.service = Service::Vertex { project, location };
+        }
+        builder.base_url = get("TOOLGATE_BASE_URL").or_else(|| get("GOOGLE_GEMINI_BASE_URL"));
+        builder.auth = match (key, get("GOOGLE_ACCESS_TOKEN")) {
+            (Some(key), _) => Some(Auth::Key(key)),
+            (None, Some(token)) => Some(Auth::Token(Arc::new(token))),
+            (None, None) => None,
+        };
+        Ok(builder)
+    }
+
+    /// Authenticates by a key.
+    #[must_use]
+    pub fn api_key(self, key: impl Into<String>) -> Self {
+        Self { auth: Some(Auth::Key(key.into())), ..self }
+    }
+
+    /// Authenticates by OAuth tokens: a `String`, or a closure that gives one.
+    #[must_use]
+    pub fn token(self, source: impl TokenSource + 'static) -> Self {
+        Self { auth: Some(Auth::Token(Arc::new(source))), ..self }
+    }
+
+    /// Speaks to Vertex AI, in this project and location.
+    #[must_use]
+    pub fn vertex(self, project: impl Into<String>, location: impl Into<String>) -> Self {
+        let service = Service::Vertex { project: Some(project.into()), location: location.into() };
+        Self { service, ..self }
+    }
+
+    /// Speaks to Vertex AI by a key alone ("express mode").
+    #[must_use]
+    pub fn vertex_express(self) -> Self {
+        let service = Service::Vertex { project: None, location: "global".to_owned() };
+        Self { service, ..self }
+    }
+
+    /// Speaks to whatever is at this address, up to but without the version.
+    #[must_use]
+    pub fn base_url(self, url: impl Into<String>) -> Self {
+        Self { base_url: Some(url.into()), ..self }
+    }
+
+    /// Speaks this version of the API instead of `v1beta` (`v1beta1` on Vertex AI).
+    #[must_use]
+    pub fn api_version(self, version: impl Into<String>) -> Self {
+        Self { api_version: Some(version.into()), ..self }
+    }
+
+    /// The model of requests that name none.
+    #[must_use]
+    pub fn model(self, model: impl Into<String>) -> Self {
+        Self { model: model.into(), ..self }
+    }
+
+    /// Sends this header with every request.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into().to_ascii_lowercase(), value.into()));
+        self
+    }
+
+    /// How long a connection may take to open: 10 seconds, unless said otherwise.
+    #[must_use]
+    pub fn connect_timeout(self, timeout: Duration) -> Self {
+        Self { connect: timeout, ..self }
+    }
+
+    /// How long an answer may take: 10 minutes, unless said otherwise. Of a stream only the
+    /// beginning counts.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// How long a stream may be silent: 5 minutes, unless said otherwise.
+    #[must_use]
+    pub fn idle_timeout(self, timeout: Duration) -> Self {
+        Self { idle: timeout, ..self }
+    }
+
+    /// How often requests that failed on the way are sent again.
+    #[must_use]
+    pub fn retries(self, retries: Retries) -> Self {
+        Self { retries, ..self }
+    }
+
+    /// Carries requests in another way than by HTTP.
+    #[must_use]
+    pub fn transport(self, transport: impl Transport + 'static) -> Self {
+        Self { transport: Some(Arc::new(transport)), ..self }
+    }
+
+    /// Makes the ids of calls the same on every run. For tests: ids must be unique elsewhere.
+    #[must_use]
+    pub fn seed(self, seed: u128) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// The client. Opens no connection yet.
+    pub fn build(self) -> Result<Client, Error> {
+        let auth = match self.auth {
+            Some(auth) => auth,
+            // Whoever answers there may not need any.
+            None if self.base_url.is_some() || self.transport.is_some() => Auth::Nobody,
+            None => {
+                let reason = "there is no key: set GEMINI_API_KEY, or give one to the client";
+                return Err(Error::Configuration(reason.to_owned()));
+            }
+        };
+        let transport = match self.transport {
+            Some(transport) => transport,
+            None => Arc::new(
+                Http::new(self.connect).map_err(|error| Error::Configuration(error.message))?,
+            ),
+        };
+        let address =
+            Address::new(&self.service, self.base_url.as_deref(), self.api_version.as_deref());
+        let link = Link {
+            transport,
+            address,
+            auth,
+            headers: self.headers,
+            timeout: self.timeout,
+            idle: self.idle,
+            retries: self.retries,
+        };
+        Ok(Client::assemble(link, self.model, self.seed))
+    }
+}
+
+/// Neither keys nor headers.
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("service", &self.service)
+            .field("auth", &self.auth)
+            .field("base_url", &self.base_url)
+            .field("model", &self.model)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(env: &[(&str, &str)], want: &str) {
+        let get = |name: &str| {
+            env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        let built = ClientBuilder::from_env(get).and_then(ClientBuilder::build);
+        match built {
+            Ok(client) => assert_eq!(client.link().address.of("m", ""), want),
+            Err(error) => assert_eq!(error.to_string(), want),
+        }
+    }
+
+    #[test]
+    fn environments() {
+        let google = "https://generativelanguage.googleapis.com/v1beta/models/m";
+        check(&[("GEMINI_API_KEY", "k")], google);
+        check(&[("GOOGLE_API_KEY", "k"), ("GEMINI_API_KEY", "")], google);
+        check(&[], "there is no key: set GEMINI_API_KEY, or give one to the client");
+        check(&[("TOOLGATE_BASE_URL", "http://h:1")], "http://h:1/v1beta/models/m");
+        check(
+            &[("GOOGLE_GENAI_USE_VERTEXAI", "true")],
+            "Vertex AI needs GOOGLE_CLOUD_PROJECT, or GOOGLE_API_KEY",
+        );
+        check(
+            &[
+                ("GOOGLE_GENAI_USE_VERTEXAI", "1"),
+                ("GOOGLE_CLOUD_PROJECT", "p"),
+                ("GOOGLE_CLOUD_LOCATION", "eu"),
+                ("GOOGLE_ACCESS_TOKEN", "t"),
+            ],
+            "https://aiplatform.eu.rep.googleapis.com/v1beta1/projects/p/locations/eu/publishers/google/models/m",
+        );
+    }
+
+    #[test]
+    fn debug_shows_no_key() {
+        let builder = ClientBuilder::new().api_key("hunter2").header("x-secret", "hunter2");
+        let shown = format!("{builder:?} {:?}", builder.clone().build());
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}

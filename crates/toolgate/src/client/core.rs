@@ -1,0 +1,112 @@
+//! A client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use toolgate_core::canon::IdGen;
+use toolgate_core::gemini::Target;
+use toolgate_core::schema::Cache;
+
+use super::ClientBuilder;
+use super::link::Link;
+use super::retry::random;
+use crate::Error;
+
+/// The way to Gemini: the Developer API, Vertex AI, or anything that speaks like them. Copies are
+/// cheap and share their connections.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// use toolgate::Client;
+///
+/// let client = Client::new("a key")?;
+/// # if false {
+/// let answer = client.generate("Why is the sky blue?").await?;
+/// println!("{}", answer.text());
+/// # }
+/// # Ok::<(), toolgate::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    link: Link,
+    model: String,
+    schemas: Cache,
+    seed: Option<u128>,
+    answers: AtomicU64,
+}
+
+/// How many compiled schemas are kept.
+const SCHEMAS: usize = 4096;
+
+impl Client {
+    /// A client of the Developer API, with the usual settings.
+    pub fn new(api_key: impl Into<String>) -> Result<Self, Error> {
+        Self::builder().api_key(api_key).build()
+    }
+
+    /// A client as the environment describes it.
+    ///
+    /// | variable | meaning |
+    /// |---|---|
+    /// | `GOOGLE_API_KEY`, `GEMINI_API_KEY` | the key |
+    /// | `GOOGLE_GENAI_USE_VERTEXAI` | `true`: Vertex AI |
+    /// | `GOOGLE_CLOUD_PROJECT`, `GOOGLE_CLOUD_LOCATION` | where on Vertex AI |
+    /// | `GOOGLE_ACCESS_TOKEN` | an OAuth token |
+    /// | `TOOLGATE_BASE_URL`, `GOOGLE_GEMINI_BASE_URL` | another address |
+    pub fn from_env() -> Result<Self, Error> {
+        Self::builder_from_env()?.build()
+    }
+
+    /// A builder with the usual settings.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::new()
+    }
+
+    /// A builder with the settings that the environment describes.
+    pub fn builder_from_env() -> Result<ClientBuilder, Error> {
+        ClientBuilder::from_env(|name| std::env::var(name).ok())
+    }
+
+    /// The model of requests that name none.
+    pub fn model(&self) -> &str {
+        &self.0.model
+    }
+
+    pub(super) fn assemble(link: Link, model: String, seed: Option<u128>) -> Self {
+        let schemas = Cache::new(SCHEMAS);
+        Self(Arc::new(Inner { link, model, schemas, seed, answers: AtomicU64::new(0) }))
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.0.link
+    }
+
+    pub(crate) fn schemas(&self) -> &Cache {
+        &self.0.schemas
+    }
+
+    pub(crate) fn target(&self, model: &str) -> Target {
+        let model = model.strip_prefix("models/").unwrap_or(model);
+        Target { model: model.to_owned(), backend: self.0.link.address.backend }
+    }
+
+    /// Ids for one answer: unique across all of them.
+    pub(crate) fn ids(&self) -> IdGen {
+        let number = self.0.answers.fetch_add(1, Ordering::Relaxed);
+        IdGen::new(match self.0.seed {
+            Some(seed) => seed.wrapping_add(u128::from(number)),
+            None => u128::from(random()) << 64 | u128::from(random()),
+        })
+    }
+}
+
+/// No keys.
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("link", &self.0.link).field("model", &self.0.model).finish()
+    }
+}

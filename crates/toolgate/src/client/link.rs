@@ -1,0 +1,121 @@
+//! One request, and what comes of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio::time::timeout;
+use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::gemini::decode_error;
+
+use super::Retries;
+use super::address::Address;
+use super::auth::Auth;
+use crate::transport::{Body, HttpRequest, HttpResponse, Method, Transport, TransportError};
+
+/// The way to Gemini.
+pub(crate) struct Link {
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) address: Address,
+    pub(crate) auth: Auth,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) timeout: Duration,
+    pub(crate) idle: Duration,
+    pub(crate) retries: Retries,
+}
+
+/// What is asked of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    CountTokens,
+    Generate,
+    Stream,
+}
+
+/// A request that may be sent several times.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Link {
+    pub(crate) fn attempt(&self, model: &str, verb: Verb, body: Vec<u8>) -> Attempt {
+        let suffix = match verb {
+            Verb::CountTokens => ":countTokens",
+            Verb::Generate => ":generateContent",
+            Verb::Stream => ":streamGenerateContent?alt=sse",
+        };
+        Attempt { method: Method::Post, url: self.address.of(model, suffix), body }
+    }
+
+    /// Sends a request once, and reads the whole answer.
+    pub(crate) async fn whole(&self, attempt: &Attempt) -> Result<Vec<u8>, Failure> {
+        let read = async {
+            let response = self.send(attempt).await?;
+            response.bytes().await.map_err(lost)
+        };
+        timeout(self.timeout, read).await.unwrap_or_else(|_| Err(late(self.timeout)))
+    }
+
+    /// Sends a request once; the body is still to come.
+    pub(crate) async fn open(&self, attempt: &Attempt) -> Result<Body, Failure> {
+        let sent = timeout(self.timeout, self.send(attempt)).await;
+        sent.unwrap_or_else(|_| Err(late(self.timeout))).map(|response| response.body)
+    }
+
+    /// The next bytes of a stream; `None` at its end.
+    pub(crate) async fn next(&self, body: &mut Body) -> Result<Option<Vec<u8>>, Failure> {
+        match timeout(self.idle, body.next()).await {
+            Ok(None) => Ok(None),
+            Ok(Some(Ok(bytes))) => Ok(Some(bytes)),
+            Ok(Some(Err(error))) => Err(lost(error)),
+            Err(_) => {
+                let message = format!("Gemini was silent for {:?}", self.idle);
+                Err(Failure::new(FailureKind::Timeout, message))
+            }
+        }
+    }
+
+    async fn send(&self, attempt: &Attempt) -> Result<HttpResponse, Failure> {
+        let Attempt { method, url, body } = attempt.clone();
+        let mut headers = vec![
+            ("content-type".to_owned(), "application/json".to_owned()),
+            (
+                "x-goog-api-client".to_owned(),
+                concat!("toolgate/", env!("CARGO_PKG_VERSION"), " gl-rust/1").to_owned(),
+            ),
+        ];
+        headers.extend(self.auth.header().await?);
+        headers.extend(self.headers.iter().cloned());
+        let request = HttpRequest { method, url, headers, body };
+        let response = self.transport.send(request).await.map_err(lost)?;
+        let status = response.status;
+        if (200..300).contains(&status) {
+            return Ok(response);
+        }
+        let body = response.bytes().await.map_err(lost)?;
+        Err(decode_error(status, &body))
+    }
+}
+
+fn lost(error: TransportError) -> Failure {
+    let kind = if error.unreachable { FailureKind::Overloaded } else { FailureKind::Cut };
+    Failure::new(kind, error.message)
+}
+
+fn late(limit: Duration) -> Failure {
+    Failure::new(FailureKind::Timeout, format!("Gemini did not answer within {limit:?}"))
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("address", &self.address)
+            .field("auth", &self.auth)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,18 @@
+//! The way to Gemini.
+
+mod address;
+mod auth;
+mod builder;
+mod calls;
+mod core;
+mod link;
+mod models;
+mod retry;
+
+pub use auth::TokenSource;
+pub use builder::ClientBuilder;
+pub use models::{Model, TokenCount};
+pub use retry::Retries;
+
+pub use self::core::Client;
+pub(crate) use link::{Attempt, Verb};

@@ -1,0 +1,81 @@
+//! What is said to the model at one time.
+
+use toolgate_core::canon::{Media, MediaSource, Part, Role, Turn};
+use toolgate_core::json::Text;
+
+use crate::tool::inline_media;
+
+/// What is said to the model at one time: words, pictures, documents.
+///
+/// ```
+/// use toolgate::Message;
+///
+/// let message = Message::new("What is this?").media("image/png", b"\x89PNG");
+/// assert_eq!(message.parts().len(), 2);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Message(Vec<Part<'static>>);
+
+impl Message {
+    /// Words.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        Self::default().text(text)
+    }
+
+    /// Adds words.
+    #[must_use]
+    pub fn text(self, text: impl AsRef<str>) -> Self {
+        self.part(Part::text(Text::new(text.as_ref())))
+    }
+
+    /// Adds a picture, document, sound or video by its bytes.
+    #[must_use]
+    pub fn media(self, mime: impl Into<String>, bytes: impl AsRef<[u8]>) -> Self {
+        self.part(Part::Media(inline_media(mime, bytes)))
+    }
+
+    /// Adds a picture, document, sound or video by its address.
+    #[must_use]
+    pub fn file(self, mime: impl Into<String>, uri: impl AsRef<str>) -> Self {
+        self.part(Part::Media(Media {
+            mime: Some(mime.into().into()),
+            source: MediaSource::Uri(Text::new(uri.as_ref())),
+            name: None,
+            modifiers: Vec::new(),
+        }))
+    }
+
+    /// Adds anything that a conversation may hold.
+    #[must_use]
+    pub fn part(mut self, part: Part<'static>) -> Self {
+        self.0.push(part);
+        self
+    }
+
+    /// What it is made of.
+    pub fn parts(&self) -> &[Part<'static>] {
+        &self.0
+    }
+
+    pub(crate) fn into_turn(self, role: Role) -> Turn<'static> {
+        Turn { role, parts: self.0 }
+    }
+}
+
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<&String> for Message {
+    fn from(text: &String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}

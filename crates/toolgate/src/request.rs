@@ -1,0 +1,256 @@
+//! What is asked.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde_json::Value;
+use toolgate_core::canon::{
+    self, Effort, OutputFormat, Role, SchemaForm, ThinkingMode, ToolChoice, ToolName, Turn,
+};
+use toolgate_core::json::{Raw, Text};
+
+use crate::automatic::Approval;
+use crate::event::Observer;
+use crate::tool::schema_of;
+use crate::{Automatic, Call, Cancel, Decision, Event, Message, Toolset};
+
+/// What is asked: by calls on a builder, or as plain data in [`canon`](Request::canon).
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate::{Effort, Request};
+///
+/// let request = Request::new("Name three rivers.")
+///     .system("Be brief.")
+///     .temperature(0.2)
+///     .thinking(Effort::Low)
+///     .field("safetySettings", &json!([]))
+///     .generation("mediaResolution", &json!("MEDIA_RESOLUTION_LOW"));
+/// assert_eq!(request.canon.turns.len(), 1);
+/// ```
+#[derive(Clone, Default)]
+pub struct Request {
+    /// The conversation and its settings, as plain data: everything that Gemini's API knows.
+    /// Functions that are declared here are the caller's to run.
+    pub canon: canon::Request<'static>,
+    /// What the model may call.
+    pub tools: Toolset,
+    /// How calls are dealt with.
+    pub automatic: Automatic,
+    /// Cancels the request.
+    pub cancel: Cancel,
+    pub(crate) approval: Option<Approval>,
+    pub(crate) observer: Option<Observer>,
+}
+
+impl Request {
+    /// A question.
+    pub fn new(message: impl Into<Message>) -> Self {
+        Self::default().user(message)
+    }
+
+    /// Asks this model, instead of the client's usual one.
+    #[must_use]
+    pub fn model(self, model: impl Into<String>) -> Self {
+        self.set(|it| it.model = Cow::Owned(model.into()))
+    }
+
+    /// Tells the model how to behave. Several are told in order.
+    #[must_use]
+    pub fn system(self, text: impl AsRef<str>) -> Self {
+        let text = Text::new(text.as_ref());
+        self.set(|it| it.system.extend((!text.is_empty()).then_some(text)))
+    }
+
+    /// Adds what the user says.
+    #[must_use]
+    pub fn user(self, message: impl Into<Message>) -> Self {
+        let turn = message.into().into_turn(Role::User);
+        self.set(|it| it.turns.push(turn))
+    }
+
+    /// Adds what the model has said.
+    #[must_use]
+    pub fn assistant(self, message: impl Into<Message>) -> Self {
+        let turn = message.into().into_turn(Role::Model);
+        self.set(|it| it.turns.push(turn))
+    }
+
+    /// Adds turns of an earlier conversation.
+    #[must_use]
+    pub fn history(self, turns: impl IntoIterator<Item = Turn<'static>>) -> Self {
+        self.set(|it| it.turns.extend(turns))
+    }
+
+    /// Lets the model call these.
+    #[must_use]
+    pub fn tools(self, tools: Toolset) -> Self {
+        Self { tools, ..self }
+    }
+
+    /// Whether the model may, must or must not call. It must in the first round only.
+    #[must_use]
+    pub fn tool_choice(self, choice: ToolChoice<'static>) -> Self {
+        self.set(|it| it.tool_choice = choice)
+    }
+
+    /// The model must call one of these first; with none, any.
+    #[must_use]
+    pub fn must_call<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
+        let names: Vec<_> = names.into_iter().map(|name| ToolName::plain(name.into())).collect();
+        self.tool_choice(match names.is_empty() {
+            true => ToolChoice::Any,
+            false => ToolChoice::Allowed { required: true, names },
+        })
+    }
+
+    /// How calls are dealt with.
+    #[must_use]
+    pub fn automatic(self, automatic: Automatic) -> Self {
+        Self { automatic, ..self }
+    }
+
+    /// Asks before each call is run.
+    #[must_use]
+    pub fn approve<F, R>(self, decide: F) -> Self
+    where
+        F: Fn(Call) -> R + Send + Sync + 'static,
+        R: Future<Output = Decision> + Send + 'static,
+    {
+        Self { approval: Some(Approval::new(decide)), ..self }
+    }
+
+    /// Sees everything that happens, as it happens.
+    #[must_use]
+    pub fn observe(self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        Self { observer: Some(Arc::new(observer)), ..self }
+    }
+
+    /// Ends when this is cancelled.
+    #[must_use]
+    pub fn cancel(self, cancel: Cancel) -> Self {
+        Self { cancel, ..self }
+    }
+
+    /// How many tokens the answer may have, thoughts included.
+    #[must_use]
+    pub fn max_output_tokens(self, tokens: u32) -> Self {
+        self.set(|it| it.settings.max_output_tokens = Some(tokens.into()))
+    }
+
+    /// How much chance. Newer models ignore it.
+    #[must_use]
+    pub fn temperature(self, temperature: f64) -> Self {
+        self.set(|it| it.settings.temperature = Some(temperature))
+    }
+
+    /// Where to stop.
+    #[must_use]
+    pub fn stop(self, text: impl AsRef<str>) -> Self {
+        let text = Text::new(text.as_ref());
+        self.set(|it| it.settings.stop.push(text))
+    }
+
+    /// For answers that can be had again.
+    #[must_use]
+    pub fn seed(self, seed: i32) -> Self {
+        self.set(|it| it.settings.seed = Some(seed.into()))
+    }
+
+    /// How hard to think.
+    #[must_use]
+    pub fn thinking(self, effort: Effort) -> Self {
+        self.set(|it| {
+            let off = effort == Effort::None;
+            it.thinking.mode = if off { ThinkingMode::Off } else { ThinkingMode::On };
+            it.thinking.effort = Some(effort);
+        })
+    }
+
+    /// Whether thoughts are shown, in a summary.
+    #[must_use]
+    pub fn show_thoughts(self, show: bool) -> Self {
+        self.set(|it| it.thinking.show = Some(show))
+    }
+
+    /// Answers in JSON that fits this type; read it with
+    /// [`Response::parse`](crate::Response::parse).
+    #[must_use]
+    pub fn output<T: JsonSchema>(self) -> Self {
+        match Raw::of(&schema_of::<T>()) {
+            Some(schema) => self.output_schema(schema, Some(&T::schema_name())),
+            None => self,
+        }
+    }
+
+    /// Answers in JSON that follows this JSON Schema.
+    #[must_use]
+    pub fn output_json(self, schema: &Value) -> Self {
+        match Raw::of(schema) {
+            Some(schema) => self.output_schema(schema, None),
+            None => self,
+        }
+    }
+
+    fn output_schema(self, schema: Raw<'static>, name: Option<&str>) -> Self {
+        self.set(|it| {
+            it.output = OutputFormat::JsonSchema {
+                name: name.map(Text::new),
+                description: None,
+                schema,
+                form: SchemaForm::JsonSchema,
+            };
+        })
+    }
+
+    /// Sets a field that only Gemini knows, by its camelCase name: `safetySettings`,
+    /// `cachedContent`, `labels`, ….
+    #[must_use]
+    pub fn field(self, name: &'static str, value: &Value) -> Self {
+        let value = Raw::of(value);
+        self.set(|it| {
+            it.gemini.retain(|(known, _)| *known != name);
+            it.gemini.extend(value.map(|value| (name, value)));
+        })
+    }
+
+    /// Sets a member of `generationConfig` that has no place of its own here.
+    #[must_use]
+    pub fn generation(self, name: impl Into<String>, value: &Value) -> Self {
+        let (name, value) = (name.into(), Raw::of(value));
+        self.set(|it| {
+            it.gemini_generation.retain(|(known, _)| *known != name);
+            it.gemini_generation.extend(value.map(|value| (Cow::Owned(name), value)));
+        })
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut canon::Request<'static>)) -> Self {
+        change(&mut self.canon);
+        self
+    }
+}
+
+impl<M: Into<Message>> From<M> for Request {
+    fn from(message: M) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<canon::Request<'static>> for Request {
+    fn from(canon: canon::Request<'static>) -> Self {
+        Self { canon, ..Self::default() }
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("canon", &self.canon)
+            .field("tools", &self.tools)
+            .field("automatic", &self.automatic)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,95 @@
+//! Answers as they come.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, Stream};
+
+use crate::run::Run;
+use crate::{Error, Event, Response};
+
+/// An answer as it comes: [`Event`]s, the last of which is [`Event::Finished`].
+///
+/// Nothing happens unless it is polled; dropping it gives everything up, running tools included.
+pub struct EventStream {
+    queue: Arc<Mutex<VecDeque<Event>>>,
+    driver: Option<BoxFuture<'static, Result<Response, Error>>>,
+}
+
+impl EventStream {
+    pub(crate) fn new(mut run: Run) -> Self {
+        let queue = Arc::default();
+        run.emitter.queue = Some(Arc::clone(&queue));
+        Self { queue, driver: Some(run.finish(true).boxed()) }
+    }
+
+    /// A stream that has failed before it began.
+    pub(crate) fn failed(error: Error) -> Self {
+        let driver = Some(std::future::ready(Err(error)).boxed());
+        Self { queue: Arc::default(), driver }
+    }
+
+    /// The next event; `None` after the last.
+    pub async fn next(&mut self) -> Option<Result<Event, Error>> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+
+    /// Reads to the end, and gives the response.
+    pub async fn finish(mut self) -> Result<Response, Error> {
+        while let Some(event) = self.next().await {
+            if let Event::Finished(response) = event? {
+                return Ok(*response);
+            }
+        }
+        Err(Error::Cancelled { history: Vec::new() })
+    }
+
+    fn pop(&self) -> Option<Event> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+}
+
+impl Stream for EventStream {
+    type Item = Result<Event, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(event) = self.pop() {
+            return Poll::Ready(Some(Ok(event)));
+        }
+        let Some(driver) = &mut self.driver else { return Poll::Ready(None) };
+        let end = match driver.as_mut().poll(context) {
+            Poll::Pending => {
+                return match self.pop() {
+                    Some(event) => Poll::Ready(Some(Ok(event))),
+                    None => Poll::Pending,
+                };
+            }
+            Poll::Ready(end) => end,
+        };
+        self.driver = None;
+        let end = match end {
+            Ok(response) => Event::Finished(Box::new(response)),
+            Err(error) => {
+                // What came before the error was said before it.
+                let next = self.pop();
+                if next.is_none() {
+                    return Poll::Ready(Some(Err(error)));
+                }
+                self.driver = Some(std::future::ready(Err(error)).boxed());
+                return Poll::Ready(next.map(Ok));
+            }
+        };
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(end);
+        Poll::Ready(self.pop().map(Ok))
+    }
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream").field("ended", &self.driver.is_none()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,32 @@
+//! Answers that are data.
+
+use serde::de::DeserializeOwned;
+
+use crate::tool::bind;
+
+/// Reads JSON, also where the model put it between fences.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    bind(unfenced(text)).map_err(|error| error.to_string())
+}
+
+fn unfenced(text: &str) -> &str {
+    let text = text.trim();
+    let Some(inner) = text.strip_prefix("```").and_then(|it| it.strip_suffix("```")) else {
+        return text;
+    };
+    inner.strip_prefix("json").unwrap_or(inner).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_taken_off() {
+        for text in ["[1,2]", " [1,2]\n", "```json\n[1,2]\n```", "```\n[1,2]```"] {
+            assert_eq!(parse::<Vec<u8>>(text).unwrap(), [1, 2], "{text}");
+        }
+        let error = parse::<Vec<u8>>("[1,\"a\"]").unwrap_err();
+        assert_eq!(error, "[1]: invalid type: string \"a\", expected u8");
+    }
+}

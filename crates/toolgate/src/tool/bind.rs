@@ -1,0 +1,52 @@
+//! From the model's arguments to a Rust type.
+
+use serde::de::DeserializeOwned;
+
+use super::ToolError;
+
+/// Reads arguments, and says which one is wrong where one is.
+pub(crate) fn bind<T: DeserializeOwned>(json: &str) -> Result<T, ToolError> {
+    let mut reader = serde_json::Deserializer::from_str(json);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let at = error.path().to_string();
+        let why = error.into_inner().to_string();
+        // Where in one line of JSON it is helps nobody.
+        let why = why.split(" at line ").next().unwrap_or_default();
+        ToolError::Arguments(if at == "." { why.to_owned() } else { format!("{at}: {why}") })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only reading matters")]
+    struct Trip {
+        city: String,
+        days: Option<u8>,
+        stops: Vec<Stop>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only reading matters")]
+    struct Stop {
+        name: String,
+    }
+
+    #[track_caller]
+    fn check(json: &str, want: &str) {
+        assert_eq!(bind::<Trip>(json).unwrap_err().to_string(), want);
+    }
+
+    #[test]
+    fn errors_name_the_argument() {
+        check(r#"{"city":1}"#, "city: invalid type: integer `1`, expected a string");
+        check(r#"{"days":1,"stops":[]}"#, "missing field `city`");
+        check(r#"{"city":"a","stops":[{"name":"b"},{}]}"#, "stops[1]: missing field `name`");
+        check(r#"{"city":"a","days":300}"#, "days: invalid value: integer `300`, expected u8");
+        check("[]", "invalid length 0, expected struct Trip with 3 elements");
+    }
+}

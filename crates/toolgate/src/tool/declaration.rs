@@ -1,0 +1,159 @@
+//! A function as it is declared to the model.
+
+use serde_json::{Map, Value};
+use toolgate_core::canon::SchemaForm;
+use toolgate_core::json::Raw;
+
+/// A function as it is declared to the model.
+#[derive(Clone, Debug)]
+pub(crate) struct Declaration {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) parameters: Option<Raw<'static>>,
+    pub(crate) response: Option<Raw<'static>>,
+    pub(crate) form: SchemaForm,
+}
+
+/// A declaration that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the declaration cannot be used: {reason}")]
+pub struct BadDeclaration {
+    reason: String,
+}
+
+impl Declaration {
+    pub(crate) fn new(
+        name: String,
+        description: String,
+        parameters: Option<(Raw<'static>, SchemaForm)>,
+    ) -> Self {
+        let (parameters, form) = match parameters {
+            Some((schema, form)) => (Some(schema), form),
+            None => (None, SchemaForm::JsonSchema),
+        };
+        Self { name, description, parameters, response: None, form }
+    }
+
+    /// Reads a `FunctionDeclaration` of Gemini's, in either spelling of its names.
+    pub(crate) fn parse(json: &Value) -> Result<Self, BadDeclaration> {
+        let refuse = |reason: String| BadDeclaration { reason };
+        let Value::Object(members) = json else {
+            return Err(refuse("it is not an object".to_owned()));
+        };
+        let mut read = Members::default();
+        for (key, value) in members {
+            read.take(key, value).map_err(refuse)?;
+        }
+        read.declaration().map_err(refuse)
+    }
+}
+
+#[derive(Default)]
+struct Members<'a> {
+    name: Option<&'a Value>,
+    description: Option<&'a Value>,
+    parameters: Option<(&'a Map<String, Value>, SchemaForm)>,
+    response: Option<(&'a Map<String, Value>, SchemaForm)>,
+}
+
+impl<'a> Members<'a> {
+    fn take(&mut self, key: &str, value: &'a Value) -> Result<(), String> {
+        if value.is_null() {
+            return Ok(());
+        }
+        let schema = |form| match value {
+            Value::Object(schema) => Ok(Some((schema, form))),
+            _ => Err(format!("`{key}` is not an object")),
+        };
+        let (place, schema) = match key {
+            "name" => return once(&mut self.name, key, value),
+            "description" => return once(&mut self.description, key, value),
+            "parameters" => (&mut self.parameters, schema(SchemaForm::Gemini)?),
+            "parametersJsonSchema" | "parameters_json_schema" => {
+                (&mut self.parameters, schema(SchemaForm::JsonSchema)?)
+            }
+            "response" => (&mut self.response, schema(SchemaForm::Gemini)?),
+            "responseJsonSchema" | "response_json_schema" => {
+                (&mut self.response, schema(SchemaForm::JsonSchema)?)
+            }
+            other => return Err(format!("`{other}` is not a member that is known")),
+        };
+        if place.is_some() {
+            return Err(format!("`{key}` is given in two forms"));
+        }
+        *place = schema;
+        Ok(())
+    }
+
+    fn declaration(self) -> Result<Declaration, String> {
+        let Some(name) = self.name else { return Err("it has no `name`".to_owned()) };
+        let text = |value: &Value, key: &str| match value {
+            Value::String(text) => Ok(text.clone()),
+            _ => Err(format!("`{key}` is not a string")),
+        };
+        let name = text(name, "name")?;
+        if name.trim().is_empty() {
+            return Err("its `name` is empty".to_owned());
+        }
+        let description =
+            self.description.map(|it| text(it, "description")).transpose()?.unwrap_or_default();
+        let form = self.parameters.or(self.response).map_or(SchemaForm::JsonSchema, |it| it.1);
+        if self.response.is_some_and(|it| it.1 != form) {
+            return Err("`parameters` and `response` are of different forms".to_owned());
+        }
+        Ok(Declaration {
+            name,
+            description,
+            parameters: self.parameters.and_then(|it| Raw::of(it.0)),
+            response: self.response.and_then(|it| Raw::of(it.0)),
+            form,
+        })
+    }
+}
+
+fn once<'a>(place: &mut Option<&'a Value>, key: &str, value: &'a Value) -> Result<(), String> {
+    if place.replace(value).is_some() { Err(format!("`{key}` is given twice")) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn r012_raw_declarations_are_taken() {
+        let json = json!({
+            "name": "look",
+            "description": "Looks.",
+            "parameters": {"type": "OBJECT", "properties": {"at": {"type": "STRING"}}},
+            "response": null,
+        });
+        let declaration = Declaration::parse(&json).unwrap();
+        assert_eq!(declaration.form, SchemaForm::Gemini);
+        let schema: Value = declaration.parameters.unwrap().to().unwrap();
+        assert_eq!(schema, json["parameters"]);
+
+        let json = json!({"name": "look", "parameters_json_schema": {"type": "object"}});
+        assert_eq!(Declaration::parse(&json).unwrap().form, SchemaForm::JsonSchema);
+    }
+
+    #[test]
+    fn broken_declarations_say_what_is_wrong() {
+        for (json, want) in [
+            (json!([]), "it is not an object"),
+            (json!({"description": "x"}), "it has no `name`"),
+            (json!({"name": ""}), "its `name` is empty"),
+            (json!({"name": 1}), "`name` is not a string"),
+            (json!({"name": "a", "parameters": []}), "`parameters` is not an object"),
+            (json!({"name": "a", "behaviour": "x"}), "`behaviour` is not a member that is known"),
+            (
+                json!({"name": "a", "parameters": {}, "parametersJsonSchema": {}}),
+                "`parametersJsonSchema` is given in two forms",
+            ),
+        ] {
+            let error = Declaration::parse(&json).unwrap_err();
+            assert_eq!(error.reason, want);
+        }
+    }
+}

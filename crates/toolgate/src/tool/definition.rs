@@ -1,0 +1,258 @@
+//! A tool.
+
+use std::fmt;
+use std::fmt::Display;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use toolgate_core::canon::{Function, SchemaForm, ToolName};
+use toolgate_core::json::{Raw, Text};
+use toolgate_core::schema::Checker;
+
+use super::bind::bind;
+use super::declaration::Declaration;
+use super::schema::{is_empty_object, schema_of};
+use super::{BadDeclaration, Context, IntoOutput, Output, ToolError};
+
+/// Something that the model may call.
+///
+/// | made from | by |
+/// |---|---|
+/// | a function | [`#[tool]`](macro@crate::tool) and [`Toolset::with`](crate::Toolset::with) |
+/// | a method | `#[tool]`, then `object.method_tool()` or [`#[tools]`](macro@crate::tools) |
+/// | a type and a closure | [`Tool::new`] |
+/// | a JSON declaration and a closure | [`Tool::from_json`] |
+/// | a type alone, for the caller to run | [`Tool::declared`] |
+/// | a JSON declaration alone | [`Tool::declared_json`] |
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use toolgate::Tool;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Sum {
+///     /// What to add up.
+///     numbers: Vec<f64>,
+/// }
+///
+/// let sum = Tool::new("sum", "Adds numbers up.", |sum: Sum, _| async move {
+///     Ok::<_, String>(sum.numbers.iter().sum::<f64>())
+/// });
+/// assert_eq!(sum.name(), "sum");
+/// ```
+#[derive(Clone)]
+pub struct Tool {
+    declaration: Arc<Declaration>,
+    response: Option<Raw<'static>>,
+    checker: Arc<Checker>,
+    handler: Option<Handler>,
+    timeout: Option<Duration>,
+    sequential: bool,
+    deterministic: bool,
+}
+
+/// Runs a call.
+pub(crate) type Handler = Arc<dyn Fn(&str, Context) -> Running + Send + Sync>;
+type Running = BoxFuture<'static, Result<Output, ToolError>>;
+
+impl Tool {
+    /// A tool from the type of its arguments and a closure that runs it.
+    ///
+    /// The closure is given the arguments and the [`Context`]; its error is told to the model.
+    pub fn new<A, F, R, T, E>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        run: F,
+    ) -> Self
+    where
+        A: JsonSchema + DeserializeOwned + Send + 'static,
+        F: Fn(A, Context) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, E>> + Send + 'static,
+        T: IntoOutput + 'static,
+        E: Display + 'static,
+    {
+        Self::bound(&name.into(), &description.into(), move |arguments, context| {
+            run(arguments, context).map(converted)
+        })
+    }
+
+    /// A tool from a declaration as Gemini takes it, and a closure that runs it.
+    ///
+    /// The declaration has `name`, `description`, and either `parametersJsonSchema` (any JSON
+    /// Schema) or `parameters` (Gemini's own form).
+    pub fn from_json<F, R, T, E>(declaration: &Value, run: F) -> Result<Self, BadDeclaration>
+    where
+        F: Fn(Value, Context) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, E>> + Send + 'static,
+        T: IntoOutput + 'static,
+        E: Display + 'static,
+    {
+        let handler: Handler = Arc::new(move |json, context| match bind::<Value>(json) {
+            Ok(arguments) => run(arguments, context).map(converted).boxed(),
+            Err(error) => std::future::ready(Err(error)).boxed(),
+        });
+        Ok(Self { handler: Some(handler), ..Self::declared_json(declaration)? })
+    }
+
+    /// A tool that the caller runs: its calls come back in the
+    /// [`Response`](crate::Response::calls).
+    pub fn declared<A: JsonSchema>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Self {
+        Self::declare(Declaration::new(name.into(), description.into(), parameters::<A>()))
+    }
+
+    /// A tool that the caller runs, from a declaration as Gemini takes it.
+    pub fn declared_json(declaration: &Value) -> Result<Self, BadDeclaration> {
+        Declaration::parse(declaration).map(Self::declare)
+    }
+
+    /// Gives the tool so much time, instead of the toolset's usual time.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+
+    /// Never runs at the same time as itself or another sequential tool; several calls run in the
+    /// order in which the model made them.
+    #[must_use]
+    pub fn sequential(self) -> Self {
+        Self { sequential: true, ..self }
+    }
+
+    /// The same arguments always give the same result, so a result may be used again.
+    #[must_use]
+    pub fn deterministic(self) -> Self {
+        Self { deterministic: true, ..self }
+    }
+
+    /// Tells the model what the result looks like.
+    #[must_use]
+    pub fn returns<T: JsonSchema>(self) -> Self {
+        Self { response: Raw::of(&schema_of::<T>()), ..self }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.declaration.name
+    }
+
+    /// What the model reads about it.
+    pub fn description(&self) -> &str {
+        &self.declaration.description
+    }
+
+    /// The schema of its arguments; `None` where it takes none.
+    pub fn parameters(&self) -> Option<Value> {
+        self.declaration.parameters.as_ref().and_then(Raw::to)
+    }
+
+    /// Whether something runs it here. If not, its calls come back to the caller.
+    pub fn is_callable(&self) -> bool {
+        self.handler.is_some()
+    }
+
+    pub(crate) fn bound<A, F, R>(name: &str, description: &str, run: F) -> Self
+    where
+        A: JsonSchema + DeserializeOwned + Send + 'static,
+        F: Fn(A, Context) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Output, ToolError>> + Send + 'static,
+    {
+        let handler: Handler = Arc::new(move |json, context| match bind::<A>(json) {
+            Ok(arguments) => run(arguments, context).boxed(),
+            Err(error) => std::future::ready(Err(error)).boxed(),
+        });
+        let declaration =
+            Declaration::new(name.to_owned(), description.to_owned(), parameters::<A>());
+        Self { handler: Some(handler), ..Self::declare(declaration) }
+    }
+
+    fn declare(declaration: Declaration) -> Self {
+        Self {
+            checker: Arc::new(Checker::new(declaration.parameters.as_ref())),
+            response: declaration.response.clone(),
+            declaration: Arc::new(declaration),
+            handler: None,
+            timeout: None,
+            sequential: false,
+            deterministic: false,
+        }
+    }
+
+    pub(crate) fn handler(&self) -> Option<&Handler> {
+        self.handler.as_ref()
+    }
+
+    pub(crate) fn checker(&self) -> &Checker {
+        &self.checker
+    }
+
+    pub(crate) fn time_limit(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    pub(crate) fn is_sequential(&self) -> bool {
+        self.sequential
+    }
+
+    pub(crate) fn is_deterministic(&self) -> bool {
+        self.deterministic
+    }
+
+    /// As the conversation declares it.
+    pub(crate) fn to_function(&self, at: usize) -> Function<'static> {
+        let Declaration { name, description, parameters, form, .. } = &*self.declaration;
+        Function {
+            name: ToolName::plain(name.clone()),
+            description: (!description.is_empty()).then(|| Text::new(description)),
+            parameters: parameters.clone(),
+            form: *form,
+            response: self.response.clone(),
+            deferred: false,
+            at: format!("tools[{at}]"),
+        }
+    }
+}
+
+/// Names only: a closure may hold secrets.
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("name", &self.declaration.name)
+            .field("callable", &self.is_callable())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A function that is a tool. [`#[tool]`](macro@crate::tool) implements it for a type of the
+/// function's name.
+pub trait FunctionTool {
+    /// The tool.
+    fn tool() -> Tool;
+}
+
+/// An object some of whose methods are tools. [`#[tools]`](macro@crate::tools) implements it.
+pub trait ToolProvider {
+    /// The tools, in the order of the methods.
+    fn tools(self: &Arc<Self>) -> Vec<Tool>;
+}
+
+fn parameters<A: JsonSchema>() -> Option<(Raw<'static>, SchemaForm)> {
+    let schema = schema_of::<A>();
+    if is_empty_object(&schema) {
+        return None;
+    }
+    Raw::of(&schema).map(|raw| (raw, SchemaForm::JsonSchema))
+}
+
+fn converted<T: IntoOutput, E: Display>(result: Result<T, E>) -> Result<Output, ToolError> {
+    super::returns::OfResult.convert(result)
+}

@@ -1,0 +1,25 @@
+//! Tools: what the model may call, and what runs when it does.
+
+mod bind;
+mod context;
+mod declaration;
+mod definition;
+mod error;
+mod output;
+mod returns;
+mod schema;
+
+pub use context::Context;
+pub use declaration::BadDeclaration;
+pub use definition::{FunctionTool, Tool, ToolProvider};
+pub use error::ToolError;
+pub use output::{IntoOutput, Output};
+
+pub(crate) use bind::bind;
+pub(crate) use context::State;
+pub(crate) use definition::Handler;
+pub(crate) use output::inline_media;
+pub(crate) use returns::panic_message;
+#[doc(hidden)]
+pub use returns::{Fallible, Infallible, OfResult, OfValue, blocking, tool};
+pub(crate) use schema::schema_of;

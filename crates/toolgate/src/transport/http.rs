@@ -1,0 +1,97 @@
+//! HTTP/1.1 and HTTP/2, over TLS or plain, with connections that are used again.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, StreamExt as _};
+use http::header::{HeaderName, HeaderValue};
+use http_body_util::{BodyExt as _, BodyStream, Full};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::{Exchange, HttpRequest, HttpResponse, Method, Transport, TransportError};
+
+/// The usual transport.
+#[derive(Clone, Debug)]
+pub(crate) struct Http(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+
+impl Http {
+    /// Opens no connection yet.
+    pub(crate) fn new(connect: Duration) -> Result<Self, TransportError> {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(connect));
+        tcp.set_keepalive(Some(Duration::from_secs(60)));
+        let https = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
+            .map_err(|error| refused(&format!("TLS cannot be set up: {error}")))?
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(90))
+            .build(https);
+        Ok(Self(client))
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        let response = self.0.request(hyper_request(request)?).await.map_err(|error| {
+            let mut why = error.to_string();
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                why = error.to_string();
+                cause = error.source();
+            }
+            TransportError {
+                message: format!("Gemini cannot be reached: {why}"),
+                unreachable: error.is_connect(),
+            }
+        })?;
+        let status = response.status().as_u16();
+        let body = BodyStream::new(response.into_body().map_err(|error| TransportError {
+            message: format!("the connection broke: {error}"),
+            unreachable: false,
+        }));
+        let body = body.filter_map(async |frame| match frame {
+            Ok(frame) => frame.into_data().ok().map(|data| Ok(Vec::from(data))),
+            Err(error) => Some(Err(error)),
+        });
+        Ok(HttpResponse { status, body: body.boxed() })
+    }
+}
+
+impl Transport for Http {
+    fn send(&self, request: HttpRequest) -> Exchange<'_> {
+        self.exchange(request).boxed()
+    }
+}
+
+fn hyper_request(request: HttpRequest) -> Result<http::Request<Full<Bytes>>, TransportError> {
+    let HttpRequest { method, url, headers, body } = request;
+    let method = match method {
+        Method::Get => http::Method::GET,
+        Method::Post => http::Method::POST,
+    };
+    let mut builder = http::Request::builder().method(method).uri(url);
+    for (name, value) in headers {
+        let name = HeaderName::try_from(name)
+            .map_err(|_| refused("a header's name has characters that no name has"))?;
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| refused(&format!("the value of `{name}` cannot be sent")))?;
+        value.set_sensitive(true);
+        builder = builder.header(name, value);
+    }
+    builder
+        .body(Full::new(Bytes::from(body)))
+        .map_err(|error| refused(&format!("the request cannot be sent: {error}")))
+}
+
+/// Nothing was sent, and sending it again would not help.
+fn refused(message: &str) -> TransportError {
+    TransportError { message: message.to_owned(), unreachable: false }
+}

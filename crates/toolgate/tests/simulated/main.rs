@@ -1,0 +1,18 @@
+//! The SDK against the simulator, with every check of Google's on. Time is virtual.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod budget;
+mod chat;
+mod client;
+mod generate;
+mod history;
+mod mixed;
+mod repair;
+mod steering;
+mod streaming;
+mod structured;
+mod surface;
+mod tools;
+
+#[path = "../support/sim.rs"]
+mod support;

@@ -1,0 +1,83 @@
+//! Answers that are data.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use toolgate::{Error, Request, Toolset};
+use toolgate_sim::Script;
+
+use crate::support::{clean, client, last};
+use crate::tools::weather;
+
+#[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+struct Report {
+    city: String,
+    /// In °C.
+    degrees: i32,
+}
+
+fn report() -> Report {
+    Report { city: "Oslo".to_owned(), degrees: 22 }
+}
+
+const JSON: &str = r#"{"city": "Oslo", "degrees": 22}"#;
+
+#[tokio::test]
+async fn answers_are_read_into_types() {
+    let (client, sim) = client(Script::new().text(JSON));
+    let read: Report = client.generate_as("Weather in Oslo?").await.unwrap();
+    assert_eq!(read, report());
+    let config = &last(&sim)["generationConfig"];
+    assert_eq!(config["responseMimeType"], "application/json");
+    assert_eq!(config["responseJsonSchema"]["properties"]["degrees"]["description"], "In °C.");
+    clean(&sim, 1);
+}
+
+#[tokio::test]
+async fn with_tools_where_the_model_allows_it() {
+    for model in ["gemini-3-flash-preview", "gemini-3.6-flash", "gemini-4-argon"] {
+        let script = Script::new().call("weather", json!({"city": "Oslo"})).finish().text(JSON);
+        let (client, sim) = client(script);
+        let request = Request::new("Go.").model(model).tools(Toolset::new().with::<weather>());
+        assert_eq!(client.generate_as::<Report>(request).await.unwrap(), report(), "{model}");
+        clean(&sim, 2);
+    }
+}
+
+#[tokio::test]
+async fn with_tools_where_the_model_does_not() {
+    // Gemini 2.5 takes no JSON output beside functions: the answer is a function's arguments.
+    let script = Script::new().call("weather", json!({"city": "Oslo"})).finish();
+    let (client, sim) = client(script.clone());
+    let request =
+        Request::new("Go.").model("gemini-2.5-flash").tools(Toolset::new().with::<weather>());
+    let _ = client.generate_as::<Report>(request.clone()).await;
+    let names = sim.requests()[0].function_names();
+    assert_eq!(names.len(), 2, "{names:?}");
+    let answer = names.iter().find(|name| *name != "weather").unwrap();
+
+    let script = script.call(answer, json!({"city": "Oslo", "degrees": 22})).finish();
+    let (client, sim) = crate::support::client(script);
+    assert_eq!(client.generate_as::<Report>(request).await.unwrap(), report());
+    clean(&sim, 2);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_says_so() {
+    let (client, _sim) = client(Script::new().text(r#"{"city": "Oslo", "degrees": "warm"}"#));
+    let error = client.generate_as::<Report>("Weather?").await.unwrap_err();
+    assert!(error.is_retryable());
+    let Error::Output { reason, text } = error else { panic!("{error}") };
+    assert_eq!(reason, "degrees: invalid type: string \"warm\", expected i32");
+    assert!(text.contains("warm"));
+}
+
+#[tokio::test]
+async fn a_chat_answers_in_data_and_then_in_words() {
+    let (client, sim) = client(Script::new().text(JSON).finish().text("You are welcome."));
+    let mut chat = client.chat(Request::default());
+    assert_eq!(chat.send_as::<Report>("Weather?").await.unwrap(), report());
+    assert_eq!(chat.send("Thanks.").await.unwrap().text(), "You are welcome.");
+    assert!(last(&sim)["generationConfig"].get("responseMimeType").is_none());
+    clean(&sim, 2);
+}

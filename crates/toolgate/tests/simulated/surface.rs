@@ -1,0 +1,122 @@
+//! Everything that a request can say arrives.
+
+use serde_json::json;
+use toolgate::canon::{Request as Plain, Role, Settings, Turn};
+use toolgate::{Effort, Message, Output, Request, ToolChoice, Toolset, tool};
+use toolgate_core::canon::Part;
+use toolgate_core::json::{Raw, Text};
+use toolgate_sim::Script;
+
+use crate::support::{clean, client, last};
+
+#[tokio::test]
+async fn settings_arrive() {
+    let (client, sim) = client(Script::new().text("Ok."));
+    let request = Request::new(
+        Message::new("Look.")
+            .media("image/png", b"png")
+            .file("video/mp4", "https://files.example/v"),
+    )
+    .model("gemini-3-flash-preview")
+    .system("Be brief.")
+    .system("Be kind.")
+    .max_output_tokens(99)
+    .temperature(0.5)
+    .stop("END")
+    .seed(5)
+    .thinking(Effort::Low)
+    .show_thoughts(true)
+    .field("safetySettings", &json!([{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "OFF"}]))
+    .field("serviceTier", &json!("standard"))
+    .generation("mediaResolution", &json!("MEDIA_RESOLUTION_LOW"));
+    client.generate(request).await.unwrap();
+    clean(&sim, 1);
+    let body = last(&sim);
+    assert_eq!(sim.requests()[0].path, "/v1beta/models/gemini-3-flash-preview:generateContent");
+    let parts = &body["contents"][0]["parts"];
+    assert_eq!(parts[1]["inlineData"], json!({"mimeType": "image/png", "data": "cG5n"}));
+    assert_eq!(parts[2]["fileData"]["fileUri"], "https://files.example/v");
+    assert_eq!(body["systemInstruction"]["parts"].as_array().unwrap().len(), 2);
+    let config = &body["generationConfig"];
+    for (name, want) in [
+        ("maxOutputTokens", json!(99)),
+        ("temperature", json!(0.5)),
+        ("stopSequences", json!(["END"])),
+        ("seed", json!(5)),
+        ("mediaResolution", json!("MEDIA_RESOLUTION_LOW")),
+    ] {
+        assert_eq!(config[name], want, "{name}");
+    }
+    assert_eq!(config["thinkingConfig"]["includeThoughts"], true);
+    assert_eq!(body["safetySettings"][0]["threshold"], "OFF");
+    assert_eq!(body["serviceTier"], "standard");
+}
+
+#[tokio::test]
+async fn plain_structs_are_requests_too() {
+    let (client, sim) = client(Script::new().text("Ok."));
+    let plain = Plain {
+        turns: vec![Turn { role: Role::User, parts: vec![Part::text(Text::new("Hi."))] }],
+        settings: Settings { top_k: Some(3.0), ..Settings::default() },
+        gemini: vec![("cachedContent", Raw::of("null").unwrap())],
+        ..Plain::default()
+    };
+    let plain = Plain { gemini: Vec::new(), model: "gemini-2.5-flash".into(), ..plain };
+    assert_eq!(client.generate(plain).await.unwrap().text(), "Ok.");
+    assert_eq!(last(&sim)["generationConfig"]["topK"].as_f64(), Some(3.0));
+    clean(&sim, 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_said_is_a_loss() {
+    let (client, sim) = client(Script::new().text("Ok."));
+    let request = Request::new("Hi.").field("labels", &json!({"a": "b"}));
+    let response = client.generate(request).await.unwrap();
+    assert!(response.losses().iter().any(|loss| loss.at == "labels"), "{:?}", response.losses());
+    clean(&sim, 1);
+}
+
+#[tokio::test]
+async fn r034_unknown_parts_are_kept_and_go_back() {
+    let unknown = json!({"hologram": {"depth": 3}});
+    let script = Script::new().text("See: ").part(unknown.clone()).finish().text("Ok.");
+    let (client, sim) = client(script);
+    let mut chat = client.chat(Request::default());
+    let response = chat.send("Show.").await.unwrap();
+    let seen: Vec<_> = response.server().map(|it| it.kind.clone().into_owned()).collect();
+    assert_eq!(seen, ["hologram"]);
+    assert_eq!(response.text(), "See: ");
+    drop(sim);
+}
+
+/// Draws a dot.
+#[tool]
+fn draw() -> Output {
+    Output::text("a dot").and_media("image/png", b"png")
+}
+
+#[tokio::test]
+async fn media_of_a_tool_arrive() {
+    for (model, inside) in [("gemini-3.6-flash", true), ("gemini-2.5-flash", false)] {
+        let script = Script::new().call("draw", json!({})).finish().text("A dot.");
+        let (client, sim) = client(script);
+        let request = Request::new("Draw.").model(model).tools(Toolset::new().with::<draw>());
+        assert_eq!(client.generate(request).await.unwrap().text(), "A dot.");
+        clean(&sim, 2);
+        let body = last(&sim);
+        let response = sim.requests()[1].function_response("draw").unwrap();
+        assert_eq!(response["response"], json!({"result": "a dot"}));
+        assert_eq!(response.get("parts").is_some(), inside, "{model}");
+        assert!(body.to_string().contains("cG5n"), "{model}");
+    }
+}
+
+#[tokio::test]
+async fn r022_none_forbids() {
+    let (client, sim) = client(Script::new().text("Ok."));
+    let tools = Toolset::new().with::<draw>();
+    let request = Request::new("Hi.").tools(tools).tool_choice(ToolChoice::None);
+    client.generate(request).await.unwrap();
+    assert_eq!(last(&sim)["toolConfig"]["functionCallingConfig"]["mode"], "NONE");
+    clean(&sim, 1);
+}

@@ -1,0 +1,8 @@
+use toolgate::tool;
+
+#[tool]
+fn silent(city: String) -> String {
+    city
+}
+
+fn main() {}
