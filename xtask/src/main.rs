@@ -1,4 +1,4 @@
-//! The repository's own commands: `cargo xtask test`, `cargo xtask fuzz`.
+//! The repository's own commands: `cargo xtask test`, `cargo xtask fuzz`, `cargo xtask bench`.
 #![expect(clippy::print_stdout, reason = "a command speaks to whoever started it")]
 
 mod checks;
@@ -17,6 +17,7 @@ const HELP: &str = "\
 cargo xtask test [--only NAME,…] [--skip NAME,…]   run every check, or fewer
 cargo xtask test --list                            name the checks
 cargo xtask fuzz [TARGET…] [--seconds N]           fuzz, one minute a target
+cargo xtask bench [--quick]                        the gateway beside a proxy that only moves bytes
 ";
 
 fn main() -> ExitCode {
@@ -55,6 +56,15 @@ fn dispatch(arguments: &[&str]) -> anyhow::Result<ExitCode> {
                 }
             }
             fuzz::fuzz(&targets, seconds)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["bench", options @ ..] => {
+            let build =
+                ["build", "--release", "--locked", "-p", "toolgate-cli", "-p", "toolgate-bench"];
+            command::run(command::cargo().args(build))?;
+            let release = command::target_dir().join("release");
+            let mut bench = std::process::Command::new(release.join("toolgate-bench"));
+            command::run(bench.arg("run").arg(release.join("toolgate")).args(options))?;
             Ok(ExitCode::SUCCESS)
         }
         ["help" | "--help" | "-h"] => {

@@ -238,10 +238,6 @@ impl Config {
         let secrets = |key: &str| {
             layers.strings(key).map(|keys| keys.into_iter().map(Secret).collect::<Vec<_>>())
         };
-        let count = |key: &str| {
-            let number = layers.number(key)?;
-            u32::try_from(number).map_err(|_| wrong(key, "is too large".to_owned()))
-        };
         let bytes = |key: &str, shift: u32| {
             let number = layers.number(key)?;
             usize::try_from(number)
@@ -306,12 +302,6 @@ impl Config {
             models: Models::new(layers.get("models").map(|it| &it.value))?,
             printed: super::example::printed(layers),
         })
-        .and_then(|config: Self| {
-            if count("upstream.retries")? > 20 || count("upstream.rescue_retries")? > 20 {
-                return Err(wrong("upstream.retries", "must be at most 20".to_owned()));
-            }
-            Ok(config)
-        })
     }
 
     /// The key of [`Config::signature_key`] as bytes.
@@ -327,7 +317,8 @@ fn upstream(
     let seconds = |key: &str| layers.number(key).map(Duration::from_secs);
     let count = |key: &str| {
         let number = layers.number(key)?;
-        u32::try_from(number).map_err(|_| wrong(key, "is too large".to_owned()))
+        let count = u32::try_from(number).ok().filter(|count| *count <= 20);
+        count.ok_or_else(|| wrong(key, "must be at most 20".to_owned()))
     };
     let auth = UpstreamAuth {
         api_keys: layers.strings("upstream.api_keys")?.into_iter().map(Secret).collect(),
@@ -415,6 +406,13 @@ mod tests {
         assert_eq!(config.listen.to_string(), "127.0.0.1:8741");
         assert_eq!(config.upstream.kind, UpstreamKind::Sim);
         assert!(config.enable_tool_calling && !config.strict_tool_validation);
+    }
+
+    /// To write it anew: `toolgate serve --example-config > docs/toolgate.example.toml`.
+    #[test]
+    fn the_example_file_is_the_code_s() {
+        let written = include_str!("../../../../docs/toolgate.example.toml");
+        assert_eq!(written, super::super::example());
     }
 
     #[test]
