@@ -416,7 +416,7 @@ mod tests {
         let tree = Tree::parse(r#"["\u00e9\ud83d\ude00", "\ud800x", "a\"\\\/\b\f\n\r\t"]"#);
         let texts: Vec<_> = tree.elements().iter().filter_map(Tree::as_str).collect();
         assert_eq!(texts, ["é😀", "\u{fffd}x", "a\"\\/\u{8}\u{c}\n\r\t"]);
-        assert_eq!(tree.to_json(), r#"["é😀","�x","a\"\\/\b\f\n\r\t"]"#);
+        assert_eq!(tree.to_json(), r#"["é😀","�x","a\"\\\/\b\f\n\r\t"]"#);
     }
 
     #[test]

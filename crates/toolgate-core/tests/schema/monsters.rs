@@ -19,7 +19,7 @@ fn survive(schema: &str) -> Vec<Compiled> {
         let begin = std::time::Instant::now();
         let result = compile(Some(&raw), SchemaForm::JsonSchema, emit);
         let took = begin.elapsed();
-        assert!(took < Duration::from_secs(20), "{emit:?} took {took:?}");
+        assert!(took < Duration::from_secs(60), "{emit:?} took {took:?}");
         validator::check(&result, schema);
         assert_eq!(result.refused, None);
         assert!(!result.losses.is_empty(), "nothing said");
