@@ -54,25 +54,12 @@ impl Call {
 
     /// The result of this call.
     pub fn succeed(&self, value: impl IntoOutput) -> CallResult {
-        match value.into_output() {
-            Ok(output) => self.result(false, output.into_content()),
-            Err(error) => self.fail(error),
-        }
+        CallResult::success(self.id.clone(), value)
     }
 
     /// The result of this call, when it is an error.
     pub fn fail(&self, error: impl fmt::Display) -> CallResult {
-        self.result(true, vec![ResultPart::Text(Text::new(&format!("{error:#}")))])
-    }
-
-    fn result(&self, is_error: bool, content: Vec<ResultPart<'static>>) -> CallResult {
-        CallResult(ToolResult {
-            call_id: Some(self.id.clone().into()),
-            tool: None,
-            is_error,
-            content,
-            modifiers: Vec::new(),
-        })
+        CallResult::error(self.id.clone(), error)
     }
 
     pub(crate) fn raw(&self) -> &Raw<'static> {
@@ -89,3 +76,29 @@ impl fmt::Debug for Call {
 /// What a program says to a call that came back to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallResult(pub(crate) ToolResult<'static>);
+
+impl CallResult {
+    /// The result of the call with this id.
+    pub fn success(call_id: impl Into<String>, value: impl IntoOutput) -> Self {
+        match value.into_output() {
+            Ok(output) => Self::new(call_id.into(), false, output.into_content()),
+            Err(error) => Self::error(call_id, error),
+        }
+    }
+
+    /// The result of the call with this id, when it is an error.
+    pub fn error(call_id: impl Into<String>, error: impl fmt::Display) -> Self {
+        let text = ResultPart::Text(Text::new(&format!("{error:#}")));
+        Self::new(call_id.into(), true, vec![text])
+    }
+
+    fn new(call_id: String, is_error: bool, content: Vec<ResultPart<'static>>) -> Self {
+        Self(ToolResult {
+            call_id: Some(call_id.into()),
+            tool: None,
+            is_error,
+            content,
+            modifiers: Vec::new(),
+        })
+    }
+}

@@ -1,8 +1,11 @@
 //! What is said to the model at one time.
 
-use toolgate_core::canon::{Media, MediaSource, Part, Role, Turn};
-use toolgate_core::json::Text;
+use std::borrow::Cow;
 
+use toolgate_core::canon::{Call, CallInput, Media, MediaSource, Part, Role, ToolName, Turn};
+use toolgate_core::json::{Raw, Text};
+
+use crate::CallResult;
 use crate::tool::inline_media;
 
 /// What is said to the model at one time: words, pictures, documents.
@@ -43,6 +46,34 @@ impl Message {
             name: None,
             modifiers: Vec::new(),
         }))
+    }
+
+    /// Adds a call that the model made earlier, as it was stored: its id, the tool's name, and the
+    /// arguments as JSON text. For a message of the model's; arguments that are no JSON are told as
+    /// text.
+    #[must_use]
+    pub fn call(
+        self,
+        id: impl Into<String>,
+        tool: impl Into<String>,
+        arguments: impl Into<String>,
+    ) -> Self {
+        let arguments = arguments.into();
+        let text = Text::new(&arguments);
+        let input = Raw::parse(arguments).map_or(CallInput::Text(text), CallInput::Json);
+        self.part(Part::Call(Call {
+            id: Cow::Owned(id.into()),
+            upstream_id: None,
+            tool: ToolName::plain(tool.into()),
+            input,
+            signature: None,
+        }))
+    }
+
+    /// Adds the result of a call. For a message of the user's.
+    #[must_use]
+    pub fn result(self, result: CallResult) -> Self {
+        self.part(Part::Result(result.0))
     }
 
     /// Adds anything that a conversation may hold.

@@ -207,7 +207,7 @@ impl Request {
     }
 
     /// Sets a field that only Gemini knows, by its camelCase name: `safetySettings`,
-    /// `cachedContent`, `labels`, ….
+    /// `cachedContent`, `labels`, …, `toolConfig.retrievalConfig`.
     #[must_use]
     pub fn field(self, name: &'static str, value: &Value) -> Self {
         let value = Raw::of(value);

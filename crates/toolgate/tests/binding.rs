@@ -78,6 +78,8 @@ async fn what_is_something_else_stays_an_error() {
         check::<bool>(given, Err(kind)).await;
     }
     check::<Vec<String>>(json!({"x": 1}), Err("map")).await;
+    check::<String>(json!(1), Err("integer `1`, expected a string")).await;
+    check::<String>(json!(true), Err("boolean `true`, expected a string")).await;
     check::<bool>(json!(1), Err("integer `1`, expected a boolean")).await;
 }
 

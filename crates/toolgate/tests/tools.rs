@@ -367,6 +367,23 @@ async fn types_that_hold_themselves() {
     assert_eq!(tools.call("depth", &tree).await.unwrap().to_value(), json!(3));
 }
 
+#[tokio::test]
+async fn results_are_described_on_request() {
+    use toolgate_sim::{Script, Sim, SimConfig};
+
+    let sim = Sim::start(SimConfig::scripted(Script::new().text("Ok.").times(0))).await.unwrap();
+    let client = toolgate::Client::builder().api_key("a key").base_url(sim.url()).build().unwrap();
+    for (tool, described) in [(time::tool(), false), (time::tool().returns::<Point>(), true)] {
+        let tools = Toolset::new().tool(tool);
+        client.generate(toolgate::Request::new("Hi.").tools(tools)).await.unwrap();
+        let sent = sim.requests().last().unwrap().json();
+        let declaration = &sent["tools"][0]["functionDeclarations"][0];
+        let schema = declaration.get("responseJsonSchema");
+        assert_eq!(schema.is_some(), described);
+        assert!(schema.is_none_or(|schema| schema["required"] == json!(["lat", "lon"])));
+    }
+}
+
 #[test]
 fn macro_errors_are_for_people() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolgate_core::canon::{Function, SchemaForm, ToolName};
+use toolgate_core::canon::{Function, Loss, SchemaForm, ToolName};
 use toolgate_core::json::{Raw, Text};
 use toolgate_core::schema::Checker;
 
@@ -153,6 +153,11 @@ impl Tool {
     /// The schema of its arguments; `None` where it takes none.
     pub fn parameters(&self) -> Option<Value> {
         self.declaration.parameters.as_ref().and_then(Raw::to)
+    }
+
+    /// What of these arguments does not fit the schema.
+    pub fn violations(&self, arguments: &Value) -> Vec<Loss> {
+        Raw::of(arguments).map_or_else(Vec::new, |raw| self.checker.violations(&raw))
     }
 
     /// Whether something runs it here. If not, its calls come back to the caller.

@@ -54,6 +54,7 @@ async fn vertex_has_another_address_and_tokens() {
     let path = "/v1beta1/projects/p/locations/eu/publishers/google/models/gemini-3.6-flash";
     assert_eq!(seen.path, format!("{path}:generateContent"));
     assert_eq!(seen.header("x-extra"), Some("1"));
+    assert!(seen.header("x-goog-api-client").is_some_and(|it| it.starts_with("toolgate/")));
     assert_eq!(sim.requests()[1].query, "alt=sse");
 }
 

@@ -8,6 +8,7 @@ mod generate;
 mod history;
 mod mixed;
 mod repair;
+mod replay;
 mod steering;
 mod streaming;
 mod structured;
