@@ -119,7 +119,7 @@ impl Sealer {
             Sealed::Thought { len, signature } => {
                 (format!("h:{len}").into(), signature.expose().into())
             }
-            Sealed::Part(raw) => ("p".into(), URL_SAFE_NO_PAD.encode(raw.get()).into()),
+            Sealed::Part(raw) => ("p".into(), URL_SAFE_NO_PAD.encode(&*raw.compact()).into()),
         };
         let Issuer { model, backend } = &envelope.issuer;
         let model = URL_SAFE_NO_PAD.encode(model);

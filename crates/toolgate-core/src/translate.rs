@@ -54,6 +54,10 @@ impl Dialect {
 
 /// What a client's answers need of its request, whatever its dialect.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each request, and it is moved once"
+)]
 pub enum Echo {
     /// For Anthropic Messages.
     Anthropic(anthropic::Echo),
@@ -157,6 +161,15 @@ impl Encoder for AnyEncoder {
         }
     }
 
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Self::Anthropic(encoder) => encoder.flush(out),
+            Self::Chat(encoder) => encoder.flush(out),
+            Self::Gemini(encoder) => encoder.flush(out),
+            Self::Responses(encoder) => encoder.flush(out),
+        }
+    }
+
     fn ping(&mut self, out: &mut Vec<u8>) {
         match self {
             Self::Anthropic(encoder) => encoder.ping(out),
@@ -200,6 +213,14 @@ struct Tap<E> {
     whole: Option<Assembler>,
 }
 
+impl<E: Encoder> Tap<E> {
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        let before = out.len();
+        self.encoder.flush(out);
+        self.seen.visible |= out.len() > before;
+    }
+}
+
 impl<E: Encoder> Translator<E> {
     /// A translator for one answer.
     pub fn new(exchange: Arc<Exchange>, ids: IdGen, encoder: E) -> Self {
@@ -210,11 +231,13 @@ impl<E: Encoder> Translator<E> {
     /// Takes more of Gemini's bytes.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.decoder.feed(bytes, &mut Into { tap: &mut self.tap, out });
+        self.tap.flush(out);
     }
 
     /// Takes the end of Gemini's bytes.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.decoder.finish(&mut Into { tap: &mut self.tap, out });
+        self.tap.flush(out);
     }
 
     /// What has been seen so far.

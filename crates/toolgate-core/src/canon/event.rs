@@ -74,13 +74,6 @@ pub struct ServerActivity<'a> {
     pub issuer: Option<Issuer>,
 }
 
-impl ServerActivity<'_> {
-    /// Whether the part carries a signature of its own.
-    pub fn is_signed(&self) -> bool {
-        self.part.fields().is_some_and(|part| part.get("thoughtSignature").is_some())
-    }
-}
-
 /// How the answer ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finish {
@@ -174,6 +167,10 @@ impl<F: FnMut(&Event<'_>)> Sink for F {
 pub trait Encoder {
     /// Writes what the client shall see of `event`, whole frames only.
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>);
+
+    /// Writes what was kept back because the next event might have completed it. To be called when
+    /// no more events are at hand; the end of the stream does it by itself.
+    fn flush(&mut self, _out: &mut Vec<u8>) {}
 
     /// Writes this dialect's sign of life; nothing where the dialect has none.
     fn ping(&mut self, out: &mut Vec<u8>);

@@ -145,7 +145,9 @@ pub(super) fn write_media(out: &mut Vec<u8>, media: &Media<'_>) {
     };
     write::key(out, member);
     out.push(b'{');
-    if let Some(mime) = &media.mime {
+    // Google's SDKs insist on it where the bytes are here.
+    let unknown = (member == "inlineData").then_some("application/octet-stream");
+    if let Some(mime) = media.mime.as_deref().or(unknown) {
         write::key(out, "mimeType");
         write::string(out, mime);
     }

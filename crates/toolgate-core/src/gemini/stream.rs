@@ -12,7 +12,7 @@ use super::response::{
     part, write_call, write_finish, write_media, write_tail, write_text, write_usage,
 };
 use super::{Echo, Framing};
-use crate::canon::{Encoder, Event, FailureKind, Stamp, Start, Usage};
+use crate::canon::{Encoder, Event, FailureKind, Signature, Stamp, Start, Usage};
 use crate::json::{Raw, Text, write};
 use crate::seal::Sealer;
 
@@ -25,8 +25,17 @@ pub struct StreamEncoder {
     tail: Vec<u8>,
     /// Tokens as counted at the beginning, said with the first chunk.
     usage: Usage,
+    /// The last text, while its signature may still follow: a signed text is one part.
+    held: Option<Held>,
     begun: bool,
     ended: bool,
+}
+
+/// A text that is not written yet.
+#[derive(Clone, Debug)]
+struct Held {
+    text: Text<'static>,
+    thought: bool,
 }
 
 impl StreamEncoder {
@@ -38,6 +47,7 @@ impl StreamEncoder {
             stamp,
             tail: Vec::new(),
             usage: Usage::default(),
+            held: None,
             begun: false,
             ended: false,
         };
@@ -101,6 +111,25 @@ impl StreamEncoder {
         }
     }
 
+    /// Keeps a text back until it is known whether it is signed.
+    fn hold(&mut self, text: &Text<'_>, thought: bool) {
+        self.held = Some(Held { text: text.clone().into_owned(), thought });
+    }
+
+    /// Writes a signature: on the text that it signs where that is at hand, else on an empty part,
+    /// as Gemini itself does at the end of a stream.
+    fn sign(&mut self, thought: bool, len: usize, signature: &Signature<'_>, out: &mut Vec<u8>) {
+        let is_its = |held: &mut Held| held.thought == thought && held.text.decode().len() == len;
+        let text = match self.held.take_if(is_its) {
+            Some(held) => held.text,
+            None => {
+                self.flush(out);
+                Text::EMPTY
+            }
+        };
+        self.one(out, |out| write_text(out, &text, thought, Some(signature)));
+    }
+
     fn raw(&mut self, out: &mut Vec<u8>, raw: &Raw<'_>) {
         self.chunk(out, None, |out| raw.write(out), |_| {});
     }
@@ -111,15 +140,16 @@ impl Encoder for StreamEncoder {
         if self.ended {
             return;
         }
+        if let Event::Signature { thought, signature, len } = event {
+            self.sign(*thought, *len, signature, out);
+            return;
+        }
+        self.flush(out);
         match event {
             Event::Start(start) => self.start(start),
-            Event::Text(text) => self.one(out, |out| write_text(out, text, false, None)),
-            Event::Thought(text) => self.one(out, |out| write_text(out, text, true, None)),
-            // The text that it signs is on its way already. Gemini itself signs with an empty
-            // part at the end of a stream, and clients send that back.
-            Event::Signature { thought, signature, len: _ } => {
-                self.one(out, |out| write_text(out, &Text::EMPTY, *thought, Some(signature)));
-            }
+            Event::Text(text) => self.hold(text, false),
+            Event::Thought(text) => self.hold(text, true),
+            Event::Signature { .. } => {}
             Event::Call(call) => self.one(out, |out| write_call(out, call)),
             Event::Media(media) => self.one(out, |out| write_media(out, media)),
             Event::Server(activity) => self.raw(out, &activity.part),
@@ -140,6 +170,12 @@ impl Encoder for StreamEncoder {
                 }
                 self.end(out);
             }
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        if let Some(Held { text, thought }) = self.held.take() {
+            self.one(out, |out| write_text(out, &text, thought, None));
         }
     }
 

@@ -152,8 +152,8 @@ fn a_structured_answer_is_text() {
         &[
             r#"text "{\"a\":[1,2.0]}""#,
             "finish Stop",
-            "Ignored calls.final_answer.thoughtSignature",
-            "CallDropped calls.final_answer",
+            "Ignored answer.thoughtSignature",
+            "CallDropped answer",
         ],
     );
 }
@@ -287,7 +287,7 @@ fn d8_pieces_in_every_form() {
     check(
         &[open, &piece("git", true, go_on)],
         "SAFETY",
-        &[r#"finish Blocked("SAFETY")"#, "CallDropped calls.Bash"],
+        &[r#"finish Blocked("SAFETY")"#, "CallDropped calls[0]"],
     );
 }
 

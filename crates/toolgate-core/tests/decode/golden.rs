@@ -207,7 +207,7 @@ fn i6_max_tokens_mid_call() {
     let answer = decode(&exchange, &[&golden("stream/max_tokens_mid_call.gemini.sse")]).answer;
     assert_eq!(
         shown(answer.finish()),
-        [r#"text "I will write it down.""#, "finish MaxTokens", "CallDropped calls.TodoWrite"]
+        [r#"text "I will write it down.""#, "finish MaxTokens", "CallDropped calls[0]"]
     );
     let answer = decode(&exchange, &[&golden("unary/max_tokens_mid_call.gemini.json")]).answer;
     assert_eq!(shown(answer.finish()), [r#"text "I will write it down.""#, "finish MaxTokens"]);
@@ -223,7 +223,7 @@ fn c8_server_search() {
             r#"server toolResponse {"id":"srch0001","toolType":"GOOGLE_SEARCH_WEB","response":{"search_suggestions":"<div>search</div>"}}"#,
             r#"text "Rust 1.95 is out since April.""#,
             "signature on text 12: c2lnbmF0dXJlIG9mIHNlcnZlcl9zZWFyY2ggdGV4dA==",
-            r#"grounding {"webSearchQueries":["rust 1.95 release date"],"groundingChunks":[{"web":{"uri":"https://example.com/rust","title":"example.com"}}],"groundingSupports":[{"segment":{"endIndex":31,"text":"Rust 1.95 is out since April."},"groundingChunkIndices":[0]}],"searchEntryPoint":{"renderedContent":"<div>search</div>"}}"#,
+            r#"grounding {"webSearchQueries":["rust 1.95 release date"],"groundingChunks":[{"web":{"uri":"https://example.com/rust","title":"example.com"}}],"groundingSupports":[{"segment":{"endIndex":29,"text":"Rust 1.95 is out since April."},"groundingChunkIndices":[0]}],"searchEntryPoint":{"renderedContent":"<div>search</div>"}}"#,
             "finish Stop",
         ],
     );

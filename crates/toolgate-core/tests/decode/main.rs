@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 mod calls;
+mod chunks;
 mod cuts;
 mod errors;
 mod golden;

@@ -66,8 +66,8 @@ fn media() {
         &[inline, file, r#"{"inlineData":{"mimeType":"image/png"}}"#],
         "STOP",
         &[
-            r#"media Media { mime: Some("image/png"), source: Inline("QUJD"), name: None, modifiers: [("mediaResolution", {"level":"X"}), ("thoughtSignature", "YQ")] }"#,
-            r#"media Media { mime: Some("video/mp4"), source: Uri("gs://a/b"), name: Some("b"), modifiers: [("thought", true)] }"#,
+            r#"media Media { mime: Some("image/png"), source: Inline("QUJD"), name: None, modifiers: ["mediaResolution", "thoughtSignature"] }"#,
+            r#"media Media { mime: Some("video/mp4"), source: Uri("gs://a/b"), name: Some("b"), modifiers: ["thought"] }"#,
             "finish Stop",
             "PartDropped candidates[0].content.parts",
         ],

@@ -150,11 +150,9 @@ fn c7_signatures_stay_with_their_part() {
     assert_eq!(
         sse.parts,
         [
-            json!({"text":"hm","thought":true}),
-            json!({"text":"","thought":true,"thoughtSignature":"TT=="}),
+            json!({"text":"hm","thought":true,"thoughtSignature":"TT=="}),
             json!({"text":"Hello "}),
-            json!({"text":"wörld"}),
-            json!({"text":"","thoughtSignature":"XX=="}),
+            json!({"text":"wörld","thoughtSignature":"XX=="}),
             json!({"text":"more"}),
             json!({"text":"","thoughtSignature":"EE=="}),
             json!({"text":""}),

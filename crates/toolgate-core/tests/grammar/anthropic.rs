@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 /// Checks a whole stream, from the first byte to the last.
-pub fn check_stream(bytes: &[u8]) -> Result<(), String> {
+pub(crate) fn check_stream(bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     if let Some(bad) = text.chars().find(|it| matches!(it, '\u{2028}' | '\u{2029}' | '\u{85}')) {
         return Err(format!("{bad:?} is a line break to some readers"));
@@ -25,7 +25,7 @@ pub fn check_stream(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Checks a whole message.
-pub fn check_message(json: &[u8]) -> Result<(), String> {
+pub(crate) fn check_message(json: &[u8]) -> Result<(), String> {
     let message: Value = serde_json::from_slice(json).map_err(|error| error.to_string())?;
     check_head(&message)?;
     let mut seen = Seen::default();

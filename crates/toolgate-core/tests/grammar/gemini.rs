@@ -136,7 +136,7 @@ fn check_part(part: &Value) {
     if let Some(signature) = members.get("thoughtSignature") {
         let text = signature.as_str().expect("a signature is a string");
         let base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/-_=".contains(&b);
-        assert!(!text.is_empty() && text.bytes().all(base64), "SDKs decode it: {part}");
+        assert!(text.bytes().all(base64), "SDKs decode it: {part}");
     }
     let body = &part[data[0]];
     match data[0].as_str() {
@@ -148,7 +148,11 @@ fn check_part(part: &Value) {
         }
         "inlineData" => assert!(body["mimeType"].is_string() && body["data"].is_string()),
         "fileData" => assert!(body["fileUri"].is_string()),
-        _ => assert!(body.is_object(), "{part}"),
+        "executableCode" | "codeExecutionResult" | "toolCall" | "toolResponse" => {
+            assert!(body.is_object(), "{part}");
+        }
+        // Kinds that nobody knows yet are passed on as they are.
+        _ => {}
     }
 }
 

@@ -8,6 +8,7 @@
 )]
 
 mod cases;
+mod generate;
 mod monsters;
 mod properties;
 mod report;

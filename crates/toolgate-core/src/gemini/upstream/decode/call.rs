@@ -200,9 +200,9 @@ impl Turn {
         {
             if signature.is_some() {
                 let detail = "a signature of a call does not fit the text that stands for it";
-                self.lose(format!("calls.{function}.thoughtSignature"), LossCode::Ignored, detail);
+                self.lose("answer.thoughtSignature".to_owned(), LossCode::Ignored, detail);
             }
-            self.answer(function, found.map(|found| found.entry), args, sink);
+            self.answer(found.map(|found| found.entry), args, sink);
             return;
         }
         let tool = match &found {
@@ -233,10 +233,13 @@ impl Turn {
                 self.lose_of(at, LossCode::UnknownTool, detail, Some(shown.clone()));
             }
         }
+        let at = format!("calls[{}]", self.calls);
         let input = match found.map(|found| &found.entry.input) {
-            Some(ToolInput::Json(checker)) => CallInput::Json(self.checked(checker, args, &shown)),
-            Some(ToolInput::Freeform) => CallInput::Text(self.freeform(&args, &shown)),
-            None => CallInput::Json(self.checked(&Checker::default(), args, &shown)),
+            Some(ToolInput::Json(checker)) => {
+                CallInput::Json(self.checked(checker, args, &at, &shown))
+            }
+            Some(ToolInput::Freeform) => CallInput::Text(self.freeform(&args, at, &shown)),
+            None => CallInput::Json(self.checked(&Checker::default(), args, &at, &shown)),
         };
         self.calls += 1;
         let call = Call {
@@ -246,34 +249,36 @@ impl Turn {
             input,
             signature: signature.and_then(|it| self.sign(it)),
         };
-        sink.event(&Event::Call(call));
+        self.say(&Event::Call(call), sink);
     }
 
     /// The arguments of the function that stands for a structured answer are the answer's text.
-    fn answer(
-        &mut self,
-        name: &str,
-        entry: Option<&ToolEntry>,
-        args: Raw<'_>,
-        sink: &mut dyn Sink,
-    ) {
+    fn answer(&mut self, entry: Option<&ToolEntry>, args: Raw<'_>, sink: &mut dyn Sink) {
         if std::mem::replace(&mut self.has_answered, true) {
             let detail = "the structured answer was given already";
-            self.lose(format!("calls.{name}"), LossCode::CallDropped, detail);
+            self.lose("answer".to_owned(), LossCode::CallDropped, detail);
             return;
         }
-        let args = match entry.map(|entry| &entry.input) {
-            Some(ToolInput::Json(checker)) => self.checked(checker, args, name),
-            Some(ToolInput::Freeform) | None => args,
+        let args = match entry {
+            Some(ToolEntry { input: ToolInput::Json(checker), alias, .. }) => {
+                self.checked(checker, args, "answer", alias)
+            }
+            Some(ToolEntry { input: ToolInput::Freeform, .. }) | None => args,
         };
         self.has_content = true;
-        sink.event(&Event::Text(Text::new(&args.compact())));
+        self.say(&Event::Text(Text::new(&args.compact())), sink);
     }
 
-    fn checked<'a>(&mut self, checker: &Checker, args: Raw<'a>, tool: &str) -> Raw<'a> {
+    fn checked<'a>(
+        &mut self,
+        checker: &Checker,
+        args: Raw<'a>,
+        place: &str,
+        tool: &str,
+    ) -> Raw<'a> {
         let checked = checker.check(args);
         for loss in checked.losses {
-            let at = format!("calls[{}].{}", self.calls, loss.at);
+            let at = format!("{place}.{}", loss.at);
             self.lose_of(at, loss.code, loss.detail, Some(tool.to_owned()));
         }
         if checked.args.kind() == Kind::Object {
@@ -290,7 +295,7 @@ impl Turn {
     }
 
     /// What a tool with text input gets: the argument `input`, or what the model wrote instead.
-    fn freeform(&mut self, args: &Raw<'_>, tool: &str) -> Text<'static> {
+    fn freeform(&mut self, args: &Raw<'_>, place: String, tool: &str) -> Text<'static> {
         let owned = |raw: &Raw<'_>| raw.as_text().map(Text::into_owned);
         let fields = args.fields().unwrap_or_default();
         let input = fields.get("input");
@@ -300,7 +305,7 @@ impl Turn {
         if fields.0.is_empty() && args.kind() == Kind::Object {
             return Text::EMPTY;
         }
-        let at = format!("calls[{}].args", self.calls);
+        let at = place + ".args";
         let detail = "expected the text as `input`; took what there was";
         self.lose_of(at, LossCode::ArgumentRepaired, detail, Some(tool.to_owned()));
         if let Some(text) = owned(args) {

@@ -93,7 +93,7 @@ impl Turn {
 
     fn close(&mut self, reason: FinishReason, sink: &mut dyn Sink) {
         for grounding in std::mem::take(&mut self.grounding) {
-            sink.event(&Event::Grounding(grounding));
+            self.say(&Event::Grounding(grounding), sink);
         }
         if self.imitation.count > 0 {
             let detail = format!("{} calls written as text", self.imitation.count);
@@ -105,7 +105,7 @@ impl Turn {
             usage: self.usage,
             losses: std::mem::take(&mut self.losses),
         };
-        self.end(&Event::Finish(finish), sink);
+        self.end(finish, sink);
     }
 
     fn fail_with(&mut self, kind: FailureKind, reason: String, sink: &mut dyn Sink) {
@@ -126,7 +126,7 @@ impl Turn {
             && !open.is_idle()
         {
             self.lose_of(
-                format!("calls.{}", open.name()),
+                format!("calls[{}]", self.calls),
                 LossCode::CallDropped,
                 why,
                 Some(open.name().to_owned()),

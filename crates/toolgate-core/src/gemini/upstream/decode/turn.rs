@@ -8,12 +8,12 @@ use super::call::Open;
 use super::imitation::Imitation;
 use super::wire::{Candidate, Chunk, Part, raw_parts};
 use crate::canon::{
-    Event, Failure, IdGen, Loss, LossCode, Losses, Media, MediaSource, ServerActivity, Signature,
-    Sink, Start, Usage,
+    Event, Failure, Finish, IdGen, Loss, LossCode, Losses, Media, MediaSource, ServerActivity,
+    Signature, Sink, Start, Usage,
 };
 use crate::gemini::upstream::Exchange;
 use crate::gemini::upstream::fail::failure_in_stream;
-use crate::json::{Key, Raw, Text};
+use crate::json::{Key, Kind, Raw, Text};
 
 /// More than these tell nobody anything.
 const MAX_LOSSES: usize = 200;
@@ -45,6 +45,8 @@ pub(super) struct Turn {
     /// The call that is not whole yet.
     pub(super) open: Option<Open>,
     pub(super) grounding: Vec<Raw<'static>>,
+    /// The signature of an empty part, until something follows that makes it worth keeping.
+    held: Option<(bool, Signature<'static>)>,
     pub(super) imitation: Imitation,
     pub(super) losses: Losses,
 }
@@ -67,6 +69,7 @@ impl Turn {
             calls: 0,
             open: None,
             grounding: Vec::new(),
+            held: None,
             imitation: Imitation::default(),
             losses: Losses::new(),
         }
@@ -76,12 +79,22 @@ impl Turn {
         self.is_ended
     }
 
+    /// Ends the answer. What it held back was never seen: the turn can be asked for again.
     pub(super) fn fail(&mut self, failure: Failure, sink: &mut dyn Sink) {
-        self.end(&Event::Fail(failure), sink);
+        self.is_ended = true;
+        sink.event(&Event::Fail(failure));
     }
 
-    pub(super) fn end(&mut self, event: &Event<'_>, sink: &mut dyn Sink) {
+    pub(super) fn end(&mut self, finish: Finish, sink: &mut dyn Sink) {
         self.is_ended = true;
+        self.say(&Event::Finish(finish), sink);
+    }
+
+    /// Gives an event on, behind what was held back.
+    pub(super) fn say(&mut self, event: &Event<'_>, sink: &mut dyn Sink) {
+        if let Some((thought, signature)) = self.held.take() {
+            sink.event(&Event::Signature { thought, len: 0, signature });
+        }
         sink.event(event);
     }
 
@@ -206,11 +219,17 @@ impl Turn {
             && let Some(raw) = raw()
         {
             let (name, body) = part.unknown.swap_remove(kind);
+            let kind = camel_case(name);
+            if SERVER_KINDS.contains(&&*kind) && body.kind() != Kind::Object {
+                let at = format!("candidates[0].content.parts.{kind}");
+                self.lose(at, LossCode::PartDropped, "not an object; it was left out");
+                return;
+            }
             self.settle(sink);
             self.has_content = true;
             let issuer = Some(self.exchange.target.issuer());
-            let kind = camel_case(name);
-            sink.event(&Event::Server(ServerActivity { kind, body, part: raw, issuer }));
+            let activity = ServerActivity { kind, body, part: raw, issuer };
+            self.say(&Event::Server(activity), sink);
             return;
         }
         self.unknown("candidates[0].content.parts.", &part.unknown);
@@ -237,17 +256,23 @@ impl Turn {
                 len = text.decode().len();
             }
             if thought {
-                sink.event(&Event::Thought(text));
+                self.say(&Event::Thought(text), sink);
             } else {
                 self.has_content = self.has_content || !is_invisible(&text);
                 self.imitation.feed(&text);
-                sink.event(&Event::Text(text));
+                self.say(&Event::Text(text), sink);
             }
         }
         let signature = signature.map(Text::decode);
         if let Some(signature) = signature.and_then(|it| self.sign(it)) {
             self.settle(sink);
-            sink.event(&Event::Signature { thought, len, signature });
+            if len > 0 {
+                self.say(&Event::Signature { thought, len, signature }, sink);
+            } else if let Some((thought, signature)) =
+                self.held.replace((thought, signature.into_owned()))
+            {
+                sink.event(&Event::Signature { thought, len: 0, signature });
+            }
         }
     }
 
@@ -273,12 +298,8 @@ impl Turn {
         {
             modifiers.push((Cow::Borrowed("thought"), thought));
         }
-        sink.event(&Event::Media(Media {
-            mime: mime.map(|it| it.0),
-            source,
-            name: name.map(|it| it.0),
-            modifiers,
-        }));
+        let (mime, name) = (mime.map(|it| it.0), name.map(|it| it.0));
+        self.say(&Event::Media(Media { mime, source, name, modifiers }), sink);
     }
 
     /// A signature of the model that was asked.
@@ -344,6 +365,10 @@ const MODIFIERS: [&str; 12] = [
 /// Members of a candidate that events have no place for.
 const NOT_CARRIED: [&str; 4] =
     ["citationMetadata", "urlContextMetadata", "logprobsResult", "continuationToken"];
+
+/// What Gemini does itself, as far as this version knows it.
+const SERVER_KINDS: [&str; 4] =
+    ["executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
 
 /// The kind's name as Google writes it.
 fn camel_case(name: Cow<'_, str>) -> Cow<'_, str> {

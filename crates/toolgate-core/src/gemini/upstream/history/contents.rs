@@ -324,7 +324,7 @@ impl<'r> Builder<'r, '_> {
         if let Some(&at) = self.thoughts_left.first() {
             let count = self.thoughts_left.len();
             let detail = format!("thoughts that this model has not signed were left out: {count}");
-            self.losses.push(loss(at, LossCode::PartDropped, &detail));
+            self.losses.push(loss(at, LossCode::Ignored, &detail));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::canon::{
-    Call, Loss, LossCode, Losses, Part, Request, Role, Signature, Turn, call_token,
+    Call, Loss, LossCode, Losses, Part, Request, Role, ServerActivity, Signature, Turn, call_token,
 };
 use crate::json::Text;
 use crate::seal::{Envelope, Sealed};
@@ -17,6 +17,14 @@ struct Carried<'a> {
     turn: usize,
     token: String,
     signature: Signature<'a>,
+}
+
+impl ServerActivity<'_> {
+    /// Whether the part carries a signature of its own.
+    pub fn is_signed(&self) -> bool {
+        let names = ["thoughtSignature", "thought_signature"];
+        self.part.fields().is_some_and(|part| names.iter().any(|name| part.get(name).is_some()))
+    }
 }
 
 impl Request<'_> {

@@ -1,0 +1,35 @@
+//! However a stream is cut, the client gets the same bytes.
+
+use crate::support::{DIALECTS, asked, stream, streams};
+
+#[test]
+fn law3_a_cut_anywhere_changes_nothing() {
+    for dialect in DIALECTS {
+        let asked = asked(dialect);
+        for (scenario, bytes) in streams() {
+            let whole = stream(&asked, [&bytes[..]]);
+            for at in 0..=bytes.len() {
+                let (head, tail) = bytes.split_at(at);
+                let cut = stream(&asked, [head, tail]);
+                assert!(cut == whole, "{scenario} in {dialect:?}, cut at {at}");
+            }
+            for size in [1, 2, 7] {
+                let cut = stream(&asked, bytes.chunks(size));
+                assert!(cut == whole, "{scenario} in {dialect:?}, pieces of {size}");
+            }
+        }
+    }
+}
+
+/// Google's frames end in CRLF; proxies make LF of it.
+#[test]
+fn d6_line_ends_change_nothing() {
+    for dialect in DIALECTS {
+        let asked = asked(dialect);
+        for (scenario, bytes) in streams() {
+            let text = String::from_utf8(bytes.clone()).unwrap().replace("\r\n", "\n");
+            let (crlf, lf) = (stream(&asked, [&bytes[..]]), stream(&asked, [text.as_bytes()]));
+            assert!(crlf == lf, "{scenario} in {dialect:?}");
+        }
+    }
+}
