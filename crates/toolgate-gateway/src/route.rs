@@ -11,6 +11,7 @@ use toolgate_core::translate::Dialect;
 use crate::app::App;
 use crate::doors::{self, Visit};
 use crate::reply::{self, Reply};
+use crate::turn::session_of;
 use crate::{auth, doors::ops};
 
 /// Answers one request. Whatever happens, the answer names the request's id.
@@ -181,12 +182,14 @@ async fn route(
         Ok(client) => client,
         Err(failure) => return fail(&failure),
     };
+    let session = session_of(request.headers());
     let visit = Visit {
         app,
         current,
         client,
         request_id: request_id.to_owned(),
         seed,
+        session,
         room: Arc::new(room),
     };
     let wants_post = || {

@@ -2,6 +2,7 @@
 
 mod sessions {
     mod conversations;
+    mod signatures;
     mod sockets;
     mod stored;
     mod support;

@@ -8,7 +8,7 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
 use toolgate_core::anthropic;
-use toolgate_core::canon::{Answer, Failure, FailureKind, Losses, Stamp};
+use toolgate_core::canon::{Answer, Call, Failure, FailureKind, Losses, Stamp};
 use toolgate_core::gemini::upstream::decode_error;
 use toolgate_core::responses::Framing;
 use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
@@ -61,6 +61,8 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
             let body = echo.encode_response(&answer, &stamp, &visit.app.sealer);
             if let Some(keeper) = keeper {
                 keeper.keep(&echo, &body).await;
+            } else if answer.calls().any(|call| call.signature.is_some()) {
+                visit.app.store.settle().await;
             }
             reply::json(StatusCode::OK, body)
         }
@@ -114,13 +116,14 @@ pub(crate) async fn run(visit: &Visit, ask: &Ask) -> Result<Outcome, Failure> {
     let mut taught = false;
     loop {
         let began = Instant::now();
-        let prepared = match turn::prepare(&visit.app, &visit.current, ask).await {
-            Ok(prepared) => prepared,
-            Err(failure) => {
-                ledger.failed(&failure);
-                return Err(failure);
-            }
-        };
+        let prepared =
+            match turn::prepare(&visit.app, &visit.current, ask, visit.session.as_deref()).await {
+                Ok(prepared) => prepared,
+                Err(failure) => {
+                    ledger.failed(&failure);
+                    return Err(failure);
+                }
+            };
         ledger.worked(began.elapsed());
         ledger.asked(&prepared);
         let (app, current) = (visit.app.clone(), visit.current.clone());
@@ -220,11 +223,16 @@ pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit, keeping: Option<Keeping>) 
     let state = (pump, visit.clone(), keeping);
     let frames = stream::unfold(state, |(mut pump, visit, mut keeping)| async move {
         let bytes = pump.next().await?;
-        if pump.has_ended()
-            && let Some(keeping) = keeping.take()
-            && let Some(object) = keeping.object(&pump, &visit)
-        {
-            keeping.keeper.keep(&keeping.echo, &object).await;
+        if pump.has_ended() {
+            let is_signed = |call: &Call<'_>| call.signature.is_some();
+            let signed = pump.translator().seen().calls.iter().any(is_signed);
+            if let Some(keeping) = keeping.take()
+                && let Some(object) = keeping.object(&pump, &visit)
+            {
+                keeping.keeper.keep(&keeping.echo, &object).await;
+            } else if signed {
+                visit.app.store.settle().await;
+            }
         }
         Some((Ok(Frame::data(bytes)), (pump, visit, keeping)))
     });

@@ -25,6 +25,8 @@ pub(crate) struct Visit {
     pub(crate) client: Client,
     pub(crate) request_id: String,
     pub(crate) seed: u128,
+    /// The session that the client's headers name: for correlation only, never as authority.
+    pub(crate) session: Option<String>,
     /// Held as long as the answer takes.
     pub(crate) room: Arc<Admitted>,
 }

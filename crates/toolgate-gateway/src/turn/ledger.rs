@@ -7,6 +7,7 @@ use toolgate_core::canon::{Call, Failure, FailureKind, Finish, LossCode, Losses}
 use toolgate_core::translate::{Dialect, Seen};
 
 use super::keep;
+use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
 use crate::metrics::{Outcome, failure_name};
@@ -24,6 +25,7 @@ pub(crate) struct Ledger {
     began: Instant,
     own: Duration,
     ended: bool,
+    trace: Trace,
 }
 
 impl Ledger {
@@ -40,12 +42,14 @@ impl Ledger {
             began: Instant::now(),
             own: Duration::ZERO,
             ended: false,
+            trace: Trace::default(),
         }
     }
 
     /// What is asked, as soon as it is known.
     pub(crate) fn asked(&mut self, prepared: &super::Prepared) {
         prepared.target.model.clone_into(&mut self.model);
+        self.trace = prepared.trace.clone();
         self.tools = prepared.tools;
         self.stream = prepared.stream;
         self.app.metrics.signatures(&prepared.signatures);
@@ -95,7 +99,7 @@ impl Ledger {
         metrics.calls(calls.len() as u64, failed, self.began.elapsed());
         metrics.used(&finish.usage);
         self.lost(&finish.losses);
-        keep::signatures(&self.app, self.owner, &calls);
+        keep::signatures(&self.app, self.owner, &calls, &self.trace);
         self.end(Outcome::ok, calls.len(), None, Some(finish));
     }
 

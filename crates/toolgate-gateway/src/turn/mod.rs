@@ -11,6 +11,7 @@ mod lessons;
 mod plan;
 mod prepare;
 mod pump;
+mod trace;
 mod unary;
 
 pub(crate) use ledger::Ledger;
@@ -18,4 +19,5 @@ pub(crate) use lessons::Lessons;
 pub(crate) use plan::{Next, Plan};
 pub(crate) use prepare::{Ask, Prepared, count_tokens, prepare};
 pub(crate) use pump::{First, Pump};
+pub(crate) use trace::session_of;
 pub(crate) use unary::answer;

@@ -16,6 +16,7 @@ use toolgate_core::responses::Framing;
 use toolgate_core::translate::{Dialect, Echo, decode_request};
 
 use super::keep;
+use super::trace::Trace;
 use crate::app::{App, Current};
 use crate::auth::Owner;
 use crate::config::Meaning;
@@ -69,11 +70,18 @@ pub(crate) struct Prepared {
     pub(crate) tools: usize,
     pub(crate) losses: Losses,
     pub(crate) signatures: SignatureCount,
+    pub(crate) trace: Trace,
 }
 
 /// Decodes, completes from the store, and encodes.
-pub(crate) async fn prepare(app: &App, current: &Current, ask: &Ask) -> Result<Prepared, Failure> {
-    let Understood { request, echo, mut losses, target } = understand(app, current, ask).await?;
+pub(crate) async fn prepare(
+    app: &App,
+    current: &Current,
+    ask: &Ask,
+    session: Option<&str>,
+) -> Result<Prepared, Failure> {
+    let understood = understand(app, current, ask, session).await?;
+    let Understood { request, echo, mut losses, target, trace } = understood;
     let learned = app.lessons.of(&target, Instant::now());
     let options = options(app, current, &learned);
     let stream = request.stream || ask.stream.is_some();
@@ -89,6 +97,7 @@ pub(crate) async fn prepare(app: &App, current: &Current, ask: &Ask) -> Result<P
         stream,
         losses,
         signatures,
+        trace,
     })
 }
 
@@ -98,7 +107,7 @@ pub(crate) async fn count_tokens(
     current: &Current,
     ask: &Ask,
 ) -> Result<(Target, Bytes), Failure> {
-    let Understood { request, target, .. } = understand(app, current, ask).await?;
+    let Understood { request, target, .. } = understand(app, current, ask, None).await?;
     let learned = app.lessons.of(&target, Instant::now());
     let encoded = encode_count_tokens(&request, &target, &options(app, current, &learned))?;
     Ok((target, Bytes::from(encoded.body)))
@@ -109,12 +118,14 @@ struct Understood<'a> {
     echo: Echo,
     losses: Losses,
     target: Target,
+    trace: Trace,
 }
 
 async fn understand<'a>(
     app: &App,
     current: &Current,
     ask: &'a Ask,
+    session: Option<&str>,
 ) -> Result<Understood<'a>, Failure> {
     let body = std::str::from_utf8(&ask.body).map_err(|error| {
         let at = error.valid_up_to();
@@ -145,9 +156,10 @@ async fn understand<'a>(
     let meaning = current.config.models.meaning(&request.model);
     apply(&meaning, &mut request);
     losses.extend(request.place_signatures());
-    keep::restore(app, ask.owner, &mut request).await;
+    let trace = Trace::new(session, &request, &echo);
+    keep::restore(app, ask.owner, &mut request, &trace).await;
     let target = Target { model: meaning.model, backend: current.link.backend() };
-    Ok(Understood { request, echo, losses, target })
+    Ok(Understood { request, echo, losses, target, trace })
 }
 
 /// What the configuration says about the model where the client says nothing.

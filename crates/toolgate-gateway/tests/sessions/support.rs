@@ -83,11 +83,23 @@ impl Gate {
         key: &str,
         body: Option<&Value>,
     ) -> Got {
-        let request = Request::builder()
+        self.send_with(method, path, &[("authorization", &format!("Bearer {key}"))], body).await
+    }
+
+    pub(crate) async fn send_with(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Got {
+        let mut request = Request::builder()
             .method(method)
             .uri(format!("http://{}{path}", self.running.addr))
-            .header("content-type", "application/json")
-            .header("authorization", format!("Bearer {key}"));
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         let response = self.client.request(request.body(Full::new(body)).unwrap()).await.unwrap();
         let status = response.status().as_u16();
@@ -97,6 +109,15 @@ impl Gate {
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> Got {
         self.send(Method::POST, path, "a", Some(&body)).await
+    }
+
+    pub(crate) async fn post_with(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Got {
+        self.send_with(Method::POST, path, headers, Some(body)).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Got {
