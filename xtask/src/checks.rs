@@ -1,7 +1,8 @@
 //! The checks, in the order of their speed. To add one, add a row.
 
-use crate::command::{cargo, exists, run};
+use crate::command::{cargo, exists, root, run};
 use crate::fuzz;
+use crate::python;
 use crate::run::{Check, Verdict};
 
 pub(crate) const ALL: &[Check] = &[
@@ -11,6 +12,11 @@ pub(crate) const ALL: &[Check] = &[
     Check { name: "doctest", about: "the examples in the documentation run", run: doctest },
     Check { name: "doc", about: "the documentation builds without a warning", run: doc },
     Check { name: "wasm", about: "the core builds where there is no operating system", run: wasm },
+    Check {
+        name: "parity",
+        about: "the SDK beside google-genai, scenario by scenario",
+        run: parity,
+    },
     Check { name: "fuzz", about: "every fuzz target survives a few seconds", run: fuzz_briefly },
 ];
 
@@ -57,6 +63,15 @@ fn wasm() -> anyhow::Result<Verdict> {
         return Ok(Verdict::NotRun(format!("needs `rustup target add {WASM}`")));
     }
     run(cargo().args(["check", "--package", "toolgate-core", "--locked", "--target", WASM]))
+}
+
+/// google-genai comes from where Python packages come from, into a folder of its own.
+fn parity() -> anyhow::Result<Verdict> {
+    let folder = root().join("crates/toolgate/tests/parity");
+    let python = python::with_packages("parity", &folder.join("requirements.txt"))?;
+    run(cargo()
+        .args(["test", "--package", "toolgate", "--locked", "--test", "parity", "--", "--ignored"])
+        .env("PARITY_PYTHON", python))
 }
 
 fn fuzz_briefly() -> anyhow::Result<Verdict> {

@@ -4,6 +4,7 @@
 mod checks;
 mod command;
 mod fuzz;
+mod python;
 mod run;
 mod seeds;
 

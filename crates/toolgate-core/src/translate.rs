@@ -54,6 +54,10 @@ impl Dialect {
 
 /// What a client's answers need of its request, whatever its dialect.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each request, and it is moved once"
+)]
 pub enum Echo {
     /// For Anthropic Messages.
     Anthropic(anthropic::Echo),

@@ -342,12 +342,27 @@ fn a_thought_that_nobody_signed_comes_back_whole() {
 
 #[test]
 fn c7_the_signature_of_text_follows_it() {
-    let events = [start(), text("Hel"), text("lo"), signature(false, 2, "sigX"), stop()];
+    let a_call = || call("tgA", "f", "{}", None);
+    let signed = || signature(false, 2, "sigX");
+    let events = [start(), text("Hel"), text("lo"), signed(), a_call(), stop()];
     let message = encode(&thinker(), &events);
-    assert_eq!(types(&message), ["text", "redacted_thinking"]);
-    assert_eq!(returned(&message), ["text Hello", "sealed text 2 sigX"]);
+    assert_eq!(types(&message), ["text", "redacted_thinking", "tool_use"]);
+    let back = ["text Hello", "sealed text 2 sigX", "call toolu_tgA Json({})"];
+    assert_eq!(returned(&message), back);
     // A client that did not ask for thinking does not expect such a block.
-    assert_eq!(types(&encode(&plain(), &events)), ["text"]);
+    assert_eq!(types(&encode(&plain(), &events)), ["text", "tool_use"]);
+}
+
+/// Claude Code prints the last block: it must be the text, and all of it.
+#[test]
+fn c7_a_signature_neither_cuts_nor_follows_the_last_text() {
+    for events in [
+        &[start(), text("Hel"), text("lo"), signature(false, 2, "sigX"), stop()][..],
+        &[start(), text("Hel"), signature(false, 3, "sigX"), text("lo"), stop()][..],
+        &[start(), text("Hello"), signature(false, 0, "sigX"), stop()][..],
+    ] {
+        assert_eq!(returned(&encode(&thinker(), events)), ["text Hello"]);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 
 use crate::config::Config;
+use crate::doors::LiveAnswers;
 use crate::metrics::Metrics;
 use crate::store::Store;
 use crate::tasks::Tasks;
@@ -29,6 +30,8 @@ pub struct App {
     pub lessons: Lessons,
     /// What runs beside the requests.
     pub tasks: Tasks,
+    /// Answers that are being made in the background.
+    pub live: LiveAnswers,
     sim: Option<String>,
     seed: u64,
     requests: AtomicU64,
@@ -69,6 +72,7 @@ impl App {
             store,
             lessons: Lessons::default(),
             tasks: Tasks::default(),
+            live: LiveAnswers::default(),
             sim,
             seed,
             requests: AtomicU64::new(0),

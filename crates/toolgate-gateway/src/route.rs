@@ -149,7 +149,14 @@ fn admitted(app: &App, request: &Request<Incoming>, door: Door) -> Result<Option
         Door::Metrics => Ok(Some(ops::metrics(app))),
         Door::Dashboard => Ok(Some(ops::index(app, request.method()))),
         Door::Telemetry => Ok(Some(reply::json(StatusCode::OK, "{}"))),
-        _ => Ok(None),
+        Door::ChatCompletions
+        | Door::CountTokens
+        | Door::Gemini
+        | Door::Messages
+        | Door::Models
+        | Door::Native
+        | Door::Responses
+        | Door::Unknown(_) => Ok(None),
     }
 }
 

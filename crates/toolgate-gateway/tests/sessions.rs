@@ -3,6 +3,7 @@
 mod sessions {
     mod conversations;
     mod sockets;
+    mod stored;
     mod support;
     mod threads;
 }

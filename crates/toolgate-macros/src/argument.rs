@@ -9,7 +9,7 @@ pub(crate) enum Argument {
     /// The context: `Context` or `&Context`.
     Context { by_reference: bool },
     /// Something that the model gives.
-    Given(Given),
+    Given(Box<Given>),
 }
 
 /// An argument that the model gives.
@@ -58,7 +58,8 @@ impl Argument {
             })?;
         }
         let name = name.ident.clone();
-        Ok(Some(Self::Given(Given { name, owned, by_reference, attributes, default })))
+        let given = Given { name, owned, by_reference, attributes, default };
+        Ok(Some(Self::Given(Box::new(given))))
     }
 
     /// How the function is given it.
@@ -66,8 +67,11 @@ impl Argument {
         match self {
             Self::Context { by_reference: true } => quote! { &__context },
             Self::Context { by_reference: false } => quote! { __context.clone() },
-            Self::Given(Given { name, by_reference: true, .. }) => quote! { &#name },
-            Self::Given(Given { name, by_reference: false, .. }) => quote! { #name },
+            Self::Given(given) => {
+                let lend = given.by_reference.then(|| quote! { & });
+                let name = &given.name;
+                quote! { #lend #name }
+            }
         }
     }
 
@@ -114,29 +118,26 @@ fn is_context(ty: &Type) -> bool {
 
 /// The type that can hold what is lent to the function, and whether it is lent.
 fn owned(ty: &Type) -> Result<(bool, Type)> {
-    let (by_reference, inner) = match ty {
-        Type::Reference(reference) => {
-            if reference.mutability.is_some() {
-                let reason = "a tool's argument cannot be lent to be changed: take it by value";
-                return Err(syn::Error::new_spanned(ty, reason));
-            }
-            (true, &*reference.elem)
+    let (by_reference, inner) = if let Type::Reference(reference) = ty {
+        if reference.mutability.is_some() {
+            let reason = "a tool's argument cannot be lent to be changed: take it by value";
+            return Err(syn::Error::new_spanned(ty, reason));
         }
-        other => (false, other),
+        (true, &*reference.elem)
+    } else {
+        (false, ty)
     };
     if let Type::ImplTrait(_) = inner {
         let reason = "a tool's argument needs a type of its own: its schema comes from the type";
         return Err(syn::Error::new_spanned(ty, reason));
     }
-    let owned: Type = match inner {
-        Type::Path(path) if by_reference && path.path.is_ident("str") => {
-            syn::parse_quote! { ::std::string::String }
-        }
-        Type::Slice(slice) if by_reference => {
-            let item = &slice.elem;
-            syn::parse_quote! { ::std::vec::Vec<#item> }
-        }
-        other => other.clone(),
+    let owned: Type = if let Type::Slice(slice) = inner {
+        let item = &slice.elem;
+        syn::parse_quote! { ::std::vec::Vec<#item> }
+    } else if matches!(inner, Type::Path(path) if path.path.is_ident("str")) {
+        syn::parse_quote! { ::std::string::String }
+    } else {
+        inner.clone()
     };
     if borrows(owned.to_token_stream()) {
         let reason = "a tool's argument is read from JSON and must own what it holds \

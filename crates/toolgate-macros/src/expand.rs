@@ -10,10 +10,10 @@ use crate::docs;
 use crate::options::Options;
 
 /// The function and its tool, or the function and what is wrong with it.
-pub(crate) fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
     let Ok(mut function) = syn::parse2::<ItemFn>(item.clone()) else {
         let reason = "`#[tool]` goes on a function or a method with a body";
-        let error = syn::Error::new_spanned(&item, reason).into_compile_error();
+        let error = syn::Error::new_spanned(item, reason).into_compile_error();
         return quote! { #error #item };
     };
     // All arguments, whatever is wrong: a doc comment that is left on one is another error.
@@ -85,12 +85,10 @@ fn fits(signature: &Signature) -> Result<()> {
 }
 
 fn fits_receiver(receiver: &Receiver) -> Result<()> {
-    let is_shared = match &receiver.kind {
-        ReceiverKind::Reference(_, _, mutability) => mutability.is_none(),
-        ReceiverKind::Typed(_, ty) => {
-            quote! { #ty }.to_string().replace(' ', "").ends_with("Arc<Self>")
-        }
-        _ => false,
+    let is_shared = if let ReceiverKind::Typed(_, ty) = &receiver.kind {
+        quote! { #ty }.to_string().replace(' ', "").ends_with("Arc<Self>")
+    } else {
+        matches!(&receiver.kind, ReceiverKind::Reference(_, _, None))
     };
     if is_shared {
         return Ok(());

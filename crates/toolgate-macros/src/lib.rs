@@ -20,7 +20,7 @@ use proc_macro::TokenStream;
 /// Documented, with all its options, where it is used: `toolgate::tool`.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
-    expand::tool(options.into(), item.into()).into()
+    expand::tool(options.into(), &item.into()).into()
 }
 
 /// Makes a provider of tools of a type: all methods of this `impl` that are marked `#[tool]`.
@@ -28,5 +28,5 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Documented where it is used: `toolgate::tools`.
 #[proc_macro_attribute]
 pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
-    provider::tools(options.into(), item.into()).into()
+    provider::tools(&options.into(), &item.into()).into()
 }

@@ -5,9 +5,9 @@ use quote::{format_ident, quote};
 use syn::{ImplItem, ItemImpl};
 
 /// The block as it was, and the list of its tools.
-pub(crate) fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn tools(options: &TokenStream, item: &TokenStream) -> TokenStream {
     let refuse = |reason: &str| {
-        let error = syn::Error::new_spanned(&item, reason).into_compile_error();
+        let error = syn::Error::new_spanned(item, reason).into_compile_error();
         quote! { #error #item }
     };
     if !options.is_empty() {
@@ -19,11 +19,10 @@ pub(crate) fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
     let makers: Vec<_> = block
         .items
         .iter()
-        .filter_map(|item| match item {
-            ImplItem::Fn(method) if method.attrs.iter().any(|it| is_tool(it.path())) => {
-                Some(format_ident!("{}_tool", method.sig.ident))
-            }
-            _ => None,
+        .filter_map(|item| {
+            let ImplItem::Fn(method) = item else { return None };
+            let is_marked = method.attrs.iter().any(|it| is_tool(it.path()));
+            is_marked.then(|| format_ident!("{}_tool", method.sig.ident))
         })
         .collect();
     if makers.is_empty() {

@@ -266,7 +266,8 @@ fn write_part(out: &mut Vec<u8>, piece: &Piece, scene: &Scene<'_>) {
     }
     if piece.signed {
         write::key(out, "thoughtSignature");
-        write::string(out, &scene.signer.sign(scene.target, &piece.kind.data()));
+        let nonce = scene.ids.clone().draw();
+        write::string(out, &scene.signer.sign(scene.target, &piece.kind.data(), nonce));
     }
     out.push(b'}');
 }

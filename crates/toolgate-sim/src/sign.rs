@@ -1,10 +1,10 @@
 //! Signatures that can be checked.
 //!
 //! ```text
-//! base64( "TGS" kind issuer(8) content(…) padding mac(16) )
+//! base64( "TGS" issuer(8) content(…) nonce(8) padding mac(16) )
 //! ```
 //!
-//! The MAC is over everything before it. An altered one cannot be read, as Google's cannot; one on
+//! The nonce makes two signatures of the same words differ, as Google's do. The MAC is over everything before it. An altered one cannot be read, as Google's cannot; one on
 //! another part, or of another model or service, is read and found wrong. A call's content is its
 //! name and its arguments' values: clients write arguments anew, and gateways mend them, so that
 //! one value in common is enough. A text's content is the text.
@@ -42,11 +42,12 @@ impl Signer {
         Self { key: hash.finalize().into(), length }
     }
 
-    /// The signature of a part that `target` says.
-    pub fn sign(&self, target: &Target, data: &Data) -> String {
+    /// The signature of a part that `target` says; another one for every `nonce`.
+    pub fn sign(&self, target: &Target, data: &Data, nonce: u64) -> String {
         let mut raw = MARK.to_vec();
         raw.extend(issuer(target));
         raw.extend(content(data));
+        raw.extend(nonce.to_be_bytes());
         // Padding that looks like the rest, from the content itself.
         let mut block: [u8; 32] = Sha256::digest(&raw).into();
         while raw.len() + MAC < self.length * 3 / 4 {
@@ -202,7 +203,8 @@ mod tests {
         let signer = Signer::new(1, 300);
         let here = flash(Backend::Developer);
         let paris = call("weather", &json!({"city": "Paris", "days": 3}));
-        let token = signer.sign(&here, &paris);
+        let token = signer.sign(&here, &paris, 7);
+        assert_ne!(token, signer.sign(&here, &paris, 8));
         assert!(token.len() > 200 && token.len() < 400, "{}", token.len());
         let url_safe = token.replace('+', "-").replace('/', "_");
         let mut altered = token.clone().into_bytes();
@@ -233,11 +235,11 @@ mod tests {
     fn texts_are_signed_to_the_letter() {
         use SignatureVerdict::{Invalid, Real};
         let (signer, here) = (Signer::new(1, 0), flash(Backend::Developer));
-        let token = signer.sign(&here, &Data::Text(String::new()));
+        let token = signer.sign(&here, &Data::Text(String::new()), 0);
         assert_eq!(signer.verdict(&here, &Data::Text(String::new()), &token), Real);
         assert_eq!(signer.verdict(&here, &Data::None, &token), Real);
         assert_eq!(signer.verdict(&here, &Data::Text("merged".into()), &token), Invalid);
-        let none = signer.sign(&here, &call("now", &json!({})));
+        let none = signer.sign(&here, &call("now", &json!({})), 0);
         assert_eq!(signer.verdict(&here, &call("now", &json!({"zone": "UTC"})), &none), Real);
     }
 }

@@ -4,7 +4,7 @@
 //! Let me look that up. [population of Oslo]
 //! About 720 thousand people live in Oslo.
 //! ```
-#![expect(clippy::print_stdout, reason = "an example shows what comes of it")]
+#![expect(clippy::print_stdout, clippy::wildcard_enum_match_arm, reason = "an example is short")]
 
 #[path = "support/gemini.rs"]
 mod gemini;

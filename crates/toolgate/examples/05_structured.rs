@@ -31,7 +31,7 @@ struct Day {
 
 /// The forecast for the next days.
 #[tool]
-fn forecast(city: String, #[tool(default = 2)] days: usize) -> Vec<String> {
+fn forecast(city: &str, #[tool(default = 2)] days: usize) -> Vec<String> {
     (0..days).map(|day| format!("day {day} in {city}: {}", ["rain", "sun"][day % 2])).collect()
 }
 

@@ -1,5 +1,4 @@
 //! What a program takes in with the SDK.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeSet;
 use std::process::Command;

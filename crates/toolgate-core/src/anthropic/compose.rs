@@ -14,6 +14,10 @@
 //! A client that did not ask for thinking gets no thoughts and no signatures of plain text: it has
 //! no reason to expect such blocks, and Gemini only suffers a little. It does get what Gemini
 //! demands back, the signatures of calls and of its own tools, in `redacted_thinking`.
+//!
+//! The signature of a text waits for the block after it. Where that is more text, or nothing, it is
+//! left out: Gemini does not demand it, and clients take the last block for the answer (Claude
+//! Code's `-p` prints that alone), which must be the text, and all of it.
 
 use super::activity::Running;
 use super::request::Echo;
@@ -52,6 +56,8 @@ pub(super) struct Composer {
     pub(super) ids: IdGen,
     open: Open,
     called: bool,
+    /// The envelope of a text's signature, until it is known what comes after the text.
+    waiting: Option<String>,
     /// Who answers, once a signature has said it.
     pub(super) issuer: Option<Issuer>,
     /// What was searched for so far.
@@ -77,6 +83,7 @@ impl Composer {
             ids,
             open: Open::Nothing,
             called: false,
+            waiting: None,
             issuer: None,
             queries: Vec::new(),
             searches: 0,
@@ -90,7 +97,9 @@ impl Composer {
 
     /// Words.
     pub(super) fn text(&mut self, text: &Text<'_>, page: &mut impl Page) {
-        if self.open != Open::Text {
+        if self.open == Open::Text {
+            self.waiting = None;
+        } else {
             self.close(page);
             page.open_text();
             self.open = Open::Text;
@@ -121,11 +130,9 @@ impl Composer {
     ) {
         let signature = signature.clone();
         if !is_thought {
-            if self.echo.thinking
-                && let Some(sealed) = self.seal_signature(Sealed::Text { len, signature })
-            {
-                self.close(page);
-                redacted(&sealed, page);
+            if self.echo.thinking {
+                let sealed = self.seal_signature(Sealed::Text { len, signature });
+                self.waiting = sealed.or(self.waiting.take());
             }
             return;
         }
@@ -203,10 +210,16 @@ impl Composer {
             Open::Thinking => page.close_thinking(""),
         }
         self.open = Open::Nothing;
+        if let Some(sealed) = self.waiting.take() {
+            redacted(&sealed, page);
+        }
     }
 
     /// Ends all blocks.
     pub(super) fn finish(&mut self, page: &mut impl Page) {
+        if !self.called {
+            self.waiting = None;
+        }
         self.close(page);
         self.abandon(page);
     }

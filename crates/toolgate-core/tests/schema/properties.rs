@@ -22,6 +22,26 @@ proptest! {
     }
 
     #[test]
+    fn definitions_may_refer_to_each_other_in_any_way(
+        schemas in prop::collection::vec(schema(), 7),
+        required in prop::collection::vec(name(), 0..4),
+    ) {
+        let mut schemas = schemas.into_iter();
+        let mut next = || schemas.next().unwrap_or_default();
+        let text = json!({
+            "type": "object",
+            "properties": {"a": next(), "b": next(), "c": {"$ref": "#/$defs/a"}},
+            "required": required,
+            "$defs": {"a": next(), "b": next(), "c": next()},
+            "definitions": {"d": next(), "a": next()},
+        })
+        .to_string();
+        for emit in crate::EMITS {
+            compiled(&text, SchemaForm::JsonSchema, emit);
+        }
+    }
+
+    #[test]
     fn an_object_with_random_properties_keeps_their_order(schemas in prop::collection::vec(schema(), 1..5)) {
         let members = schemas.into_iter().enumerate();
         let properties: Map<String, Value> =

@@ -92,7 +92,11 @@ fn meaning(pattern: &str, value: &Value) -> Result<Meaning, ConfigError> {
             return Ok(Meaning { model: model.clone(), ..Meaning::default() });
         }
         Value::Table(table) => table,
-        _ => return Err(wrong(&key, "must be a model's name or a table")),
+        Value::Array(_)
+        | Value::Boolean(_)
+        | Value::Datetime(_)
+        | Value::Float(_)
+        | Value::Integer(_) => return Err(wrong(&key, "must be a model's name or a table")),
     };
     let mut meaning = Meaning::default();
     for (name, value) in table {

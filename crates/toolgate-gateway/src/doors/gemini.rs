@@ -137,10 +137,7 @@ pub(crate) async fn native(visit: Visit, request: Request<Incoming>) -> Reply {
 
 /// Splits `/v1beta/models/gemini-x:verb`, also below a Vertex AI project and without a version.
 fn read_path(path: &str) -> Option<Asked<'_>> {
-    let (before, rest) = match path.rsplit_once("/models") {
-        Some((before, rest)) => (before, rest),
-        None => return None,
-    };
+    let (before, rest) = path.rsplit_once("/models")?;
     let version = before.trim_start_matches('/').split('/').next().filter(|it| !it.is_empty());
     let rest = rest.trim_start_matches('/');
     let (model, verb) = rest.split_once(':').unwrap_or((rest, ""));

@@ -9,6 +9,6 @@ mod visit;
 
 pub(crate) use gemini::{gemini, native};
 pub(crate) use models::models;
-pub(crate) use responses::responses;
+pub(crate) use responses::{LiveAnswers, responses};
 pub(crate) use turns::{count_tokens, turn};
 pub(crate) use visit::Visit;

@@ -131,10 +131,13 @@ pub(crate) async fn run(visit: &Visit, ask: &Ask) -> Result<Outcome, Failure> {
         if prepared.stream {
             let encoder = prepared.echo.clone().encoder(stamp.clone(), visit.app.sealer.clone());
             let encoder = match encoder {
-                AnyEncoder::Responses(encoder) if ask.messages => {
+                AnyEncoder::Responses(encoder) if ask.stream == Some(Framing::Messages) => {
                     AnyEncoder::Responses(Box::new(encoder.framed(Framing::Messages)))
                 }
-                encoder => encoder,
+                encoder @ (AnyEncoder::Anthropic(_)
+                | AnyEncoder::Chat(_)
+                | AnyEncoder::Gemini(_)
+                | AnyEncoder::Responses(_)) => encoder,
             };
             let mut pump = Pump::new(plan, encoder, ledger);
             if ask.collect {

@@ -94,3 +94,10 @@ pub(super) async fn said_until(
     let path = pairs.into_iter().map(|pair| pair.id).collect();
     Ok((Behind { path, conversation: None }, said))
 }
+
+/// The items of the question that an answer belongs to.
+pub(crate) async fn question_items(app: &App, owner: Owner, id: &str) -> Option<Vec<String>> {
+    let turn = app.store.get_one(owner, Kind::Turn, id).await?;
+    let (_, question) = Behind::split(&turn)?;
+    items::input_items(std::str::from_utf8(&question).ok()?, id).ok()
+}

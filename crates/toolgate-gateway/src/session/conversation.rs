@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use toolgate_core::json::{Fields, Raw, write};
 use toolgate_core::translate::Dialect;
 
@@ -17,6 +18,15 @@ pub(crate) struct Conversation<'a> {
     pub(crate) app: &'a App,
     pub(crate) owner: Owner,
     pub(crate) id: &'a str,
+}
+
+/// What a conversation is beside what was said.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Head {
+    /// When it began, in seconds since 1970.
+    pub(crate) created: u64,
+    /// `metadata`, as it was given.
+    pub(crate) metadata: String,
 }
 
 /// The tools that a conversation remembers.
@@ -58,7 +68,7 @@ pub(crate) enum Tools {
 
 impl Tools {
     /// What a body's `tools` do.
-    pub(super) fn new(dialect: Dialect, tools: Option<&str>, choice: Option<&str>) -> Self {
+    pub(crate) fn new(dialect: Dialect, tools: Option<&str>, choice: Option<&str>) -> Self {
         match tools {
             None => Self::Same,
             Some(tools) if is_empty_list(tools) => Self::Clear,
@@ -87,9 +97,32 @@ impl Conversation<'_> {
         self.app.config().state_retention
     }
 
-    /// Whether it was made by `POST /v1/conversations` and not deleted since.
-    pub(crate) async fn exists(&self) -> bool {
-        self.app.store.get_one(self.owner, Kind::Conversation, self.id).await.is_some()
+    /// What it is, where it is.
+    pub(crate) async fn head(&self) -> Option<Head> {
+        let kept = self.app.store.get_one(self.owner, Kind::Conversation, self.id).await?;
+        serde_json::from_slice(&kept).ok()
+    }
+
+    /// Says what it is, and that it is used.
+    pub(crate) fn set_head(&self, head: &Head) {
+        if let Ok(kept) = serde_json::to_vec(head) {
+            let kept = Bytes::from(kept);
+            self.app.store.put(self.owner, Kind::Conversation, self.id, kept, self.keep());
+        }
+    }
+
+    /// Begins it where it was not, at this time.
+    pub(super) async fn touch(&self, now: u64) {
+        let new = || Head { created: now, metadata: "{}".to_owned() };
+        let head = self.head().await.unwrap_or_else(new);
+        self.set_head(&head);
+    }
+
+    /// Forgets all of it.
+    pub(crate) async fn forget(&self) {
+        for kind in [Kind::Conversation, Kind::Log, Kind::Tools] {
+            self.app.store.delete(self.owner, kind, self.id).await;
+        }
     }
 
     /// How many entries the log has, and what of them was said and not taken back.

@@ -1,8 +1,9 @@
 //! Items of the Responses API as they are kept and listed.
 
-use toolgate_core::canon::BadRequest;
+use toolgate_core::canon::{BadRequest, DecodeOptions};
 use toolgate_core::json::{Kind, Raw, write};
 use toolgate_core::responses;
+use toolgate_core::seal::Sealer;
 
 /// The items of a body's input, each with an id. The ids follow from the answer's id, so that they
 /// are the same whenever they are asked for.
@@ -10,6 +11,12 @@ pub(crate) fn input_items(body: &str, answer_id: &str) -> Result<Vec<String>, Ba
     let items = responses::input_items(body)?;
     let named = items.iter().enumerate().map(|(at, item)| named(item, answer_id, at));
     Ok(named.collect())
+}
+
+/// Whether items can be read, so that a conversation never holds what no turn can use.
+pub(crate) fn check_items(items: &[String], sealer: &Sealer) -> Result<(), BadRequest> {
+    let body = format!("{{\"model\":\"\",\"input\":[{}]}}", items.join(","));
+    responses::decode_request(&body, &DecodeOptions { sealer }).map(drop)
 }
 
 /// An item with an id and a type, its words as content parts.

@@ -1,6 +1,7 @@
 //! Keeps answers when they are finished.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use toolgate_core::json::{Fields, Raw};
@@ -67,6 +68,7 @@ impl Keeper {
             let said = input.into_iter().chain(output);
             let said: Vec<_> =
                 said.map(|json| Said { dialect: Dialect::Responses, json }).collect();
+            conversation.touch(now()).await;
             conversation.add(&said);
             conversation.set_tools(&self.tools).await;
         }
@@ -100,9 +102,14 @@ impl Keeper {
         let said = |json: String| Said { dialect: Dialect::Gemini, json };
         let mut all: Vec<_> = contents.iter().cloned().map(said).collect();
         all.extend(answered_content(object).map(said));
+        conversation.touch(now()).await;
         conversation.add(&all);
         conversation.set_tools(&self.tools).await;
     }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// `candidates[0].content`

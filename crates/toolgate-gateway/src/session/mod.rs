@@ -21,7 +21,10 @@ mod refused;
 mod responses;
 mod threads;
 
-pub(crate) use before::{Before, splice};
+pub(crate) use before::{Before, Said, splice};
+pub(crate) use chain::question_items;
+pub(crate) use conversation::{Conversation, Head, Tools, id_of};
+pub(crate) use items::{check_items, named as named_item};
 pub(crate) use keeper::Keeper;
 pub(crate) use local::Local;
 pub(crate) use native::open as open_native;

@@ -141,7 +141,7 @@ pub(super) async fn require(conversation: &Conversation<'_>) -> Result<(), Refus
         let message = format!("conversation: a name has 1 to {NAME_LIMIT} bytes");
         return Err(Failure::new(FailureKind::InvalidRequest, message).into());
     }
-    if !id.starts_with("conv_") || conversation.exists().await {
+    if !id.starts_with("conv_") || conversation.head().await.is_some() {
         return Ok(());
     }
     Err(Refused::Missing {

@@ -97,6 +97,13 @@ impl Store {
         }
     }
 
+    /// Whether other processes see it too.
+    pub fn is_shared(&self) -> bool {
+        match self {
+            Self::Memory(_) => false,
+        }
+    }
+
     /// Waits, not for long, until what was written before would survive the end of this process.
     pub async fn settle(&self) {
         match self {

@@ -227,7 +227,23 @@ impl Plan {
                 tracing::warn!(request = %self.request_id, kind = failure_name(failure.kind), wait_ms = wait.as_millis() as u64, "the upstream failed; trying again");
                 Next::Again { wait }
             }
-            _ => Next::Give(failure.clone()),
+            FailureKind::Authentication
+            | FailureKind::Billing
+            | FailureKind::ContextTooLong
+            | FailureKind::Cut
+            | FailureKind::EmptyTurn
+            | FailureKind::Internal
+            | FailureKind::InvalidRequest
+            | FailureKind::MalformedCall
+            | FailureKind::NotFound
+            | FailureKind::Overloaded
+            | FailureKind::Permission
+            | FailureKind::QuotaExhausted
+            | FailureKind::RateLimited
+            | FailureKind::Timeout
+            | FailureKind::TooLarge
+            | FailureKind::Unsupported
+            | FailureKind::UpstreamProtocol => Next::Give(failure.clone()),
         }
     }
 
@@ -251,8 +267,21 @@ fn quota(failure: &Failure) -> Option<Quota> {
         FailureKind::RateLimited => {
             Some(Quota::Short(failure.retry_after_ms.map(Duration::from_millis)))
         }
-        FailureKind::QuotaExhausted | FailureKind::Billing => Some(Quota::Long),
-        FailureKind::Authentication => Some(Quota::Long),
-        _ => None,
+        FailureKind::Authentication | FailureKind::Billing | FailureKind::QuotaExhausted => {
+            Some(Quota::Long)
+        }
+        FailureKind::ContextTooLong
+        | FailureKind::Cut
+        | FailureKind::EmptyTurn
+        | FailureKind::Internal
+        | FailureKind::InvalidRequest
+        | FailureKind::MalformedCall
+        | FailureKind::NotFound
+        | FailureKind::Overloaded
+        | FailureKind::Permission
+        | FailureKind::Timeout
+        | FailureKind::TooLarge
+        | FailureKind::Unsupported
+        | FailureKind::UpstreamProtocol => None,
     }
 }

@@ -12,6 +12,7 @@ use toolgate_core::gemini::upstream::{
     EncodeOptions, Encoded, Learned, SignatureCount, encode_count_tokens, encode_request,
 };
 use toolgate_core::gemini::{self, Exchange, Target};
+use toolgate_core::responses::Framing;
 use toolgate_core::translate::{Dialect, Echo, decode_request};
 
 use super::keep;
@@ -37,8 +38,8 @@ pub(crate) struct Ask {
     pub(crate) before: Before,
     /// Whether the whole answer is wanted in the end.
     pub(crate) collect: bool,
-    /// Whether the answer is streamed as one JSON object a line, whatever the body says.
-    pub(crate) messages: bool,
+    /// That the answer is streamed, whatever the body says, and how.
+    pub(crate) stream: Option<Framing>,
 }
 
 impl Ask {
@@ -52,7 +53,7 @@ impl Ask {
             owner,
             before: Before::default(),
             collect: false,
-            messages: false,
+            stream: None,
         }
     }
 }
@@ -75,7 +76,7 @@ pub(crate) async fn prepare(app: &App, current: &Current, ask: &Ask) -> Result<P
     let Understood { request, echo, mut losses, target } = understand(app, current, ask).await?;
     let learned = app.lessons.of(&target, Instant::now());
     let options = options(app, current, &learned);
-    let stream = request.stream || ask.messages;
+    let stream = request.stream || ask.stream.is_some();
     let Encoded { body, exchange, losses: more, signatures } =
         encode_request(&request, &target, &options)?;
     losses.extend(more);

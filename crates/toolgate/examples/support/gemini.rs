@@ -6,7 +6,7 @@ use toolgate::Client;
 use toolgate_sim::{RunningSim, Script, Sim, SimConfig};
 
 /// A client, and the simulator that must live as long as it is used.
-pub async fn client(script: Script) -> Result<(Client, Option<RunningSim>), Box<dyn Error>> {
+pub(crate) async fn client(script: Script) -> Result<(Client, Option<RunningSim>), Box<dyn Error>> {
     if let Ok(client) = Client::from_env() {
         return Ok((client, None));
     }

@@ -63,7 +63,11 @@ impl<'a> Members<'a> {
         }
         let schema = |form| match value {
             Value::Object(schema) => Ok(Some((schema, form))),
-            _ => Err(format!("`{key}` is not an object")),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => Err(format!("`{key}` is not an object")),
         };
         let (place, schema) = match key {
             "name" => return once(&mut self.name, key, value),
@@ -87,9 +91,9 @@ impl<'a> Members<'a> {
 
     fn declaration(self) -> Result<Declaration, String> {
         let Some(name) = self.name else { return Err("it has no `name`".to_owned()) };
-        let text = |value: &Value, key: &str| match value {
-            Value::String(text) => Ok(text.clone()),
-            _ => Err(format!("`{key}` is not a string")),
+        let text = |value: &Value, key: &str| {
+            let text = value.as_str().map(ToOwned::to_owned);
+            text.ok_or_else(|| format!("`{key}` is not a string"))
         };
         let name = text(name, "name")?;
         if name.trim().is_empty() {

@@ -9,7 +9,7 @@ use crate::support::{clean, client};
 use crate::tools::weather;
 
 pub(crate) fn brief(turns: &[Turn<'static>]) -> Vec<String> {
-    let part = |part: &Part<'static>| match part {
+    let brief = |part: &Part<'static>| match part {
         Part::Text { text, .. } => format!("{:?}", text.decode()),
         Part::Call(call) => format!("call {}", call.tool),
         Part::Result(result) => {
@@ -19,11 +19,13 @@ pub(crate) fn brief(turns: &[Turn<'static>]) -> Vec<String> {
                 result.tool.as_ref().unwrap()
             )
         }
-        other => format!("{other:?}"),
+        Part::Thought { .. } | Part::Media(_) | Part::Sealed(_) | Part::Gemini(_) => {
+            format!("{part:?}")
+        }
     };
     let role = |role: Role| if role == Role::Model { "model" } else { "user" };
     let line = |turn: &Turn<'static>| {
-        let parts: Vec<_> = turn.parts.iter().map(part).filter(|it| it != "\"\"").collect();
+        let parts: Vec<_> = turn.parts.iter().map(brief).filter(|it| it != "\"\"").collect();
         format!("{}: {}", role(turn.role), parts.join(", "))
     };
     turns.iter().map(line).collect()

@@ -9,6 +9,7 @@ use crate::tools::{clock, weather};
 
 /// Counts up to a number.
 #[tool]
+#[expect(clippy::needless_pass_by_value, reason = "that is how it arrives")]
 fn count(
     /// How far.
     #[schemars(range(max = 9))]

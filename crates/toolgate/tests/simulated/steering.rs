@@ -133,6 +133,7 @@ async fn cancelling_ends_a_request_that_is_being_answered() {
 }
 
 /// An event in a few words.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the rest is of no interest")]
 pub(crate) fn brief(event: &Event) -> String {
     match event {
         Event::Round { round, last } => {

@@ -101,10 +101,11 @@ async fn r059_the_callers_calls_are_numbered() {
     let mut stream = client.stream(Request::new("Go.").tools(tools));
     let (mut seen, mut response) = (Vec::new(), None);
     while let Some(event) = stream.next().await {
-        match event.unwrap() {
-            Event::Call { index, call } => seen.push((index, call.arguments())),
-            Event::Finished(end) => response = Some(*end),
-            _ => {}
+        let event = event.unwrap();
+        if let Event::Call { index, call } = event {
+            seen.push((index, call.arguments()));
+        } else if let Event::Finished(end) = event {
+            response = Some(*end);
         }
     }
     assert_eq!(seen, [(0, json!({"n": 1})), (1, json!({"n": 2}))]);

@@ -4,7 +4,7 @@ use http::{Request, StatusCode};
 use hyper::body::Incoming;
 
 use super::door::DIALECT;
-use super::prewarm;
+use super::{background, prewarm};
 use crate::doors::{Visit, turns};
 use crate::reply::{self, Reply};
 use crate::session;
@@ -25,6 +25,10 @@ pub(super) async fn create(visit: Visit, request: Request<Incoming>) -> Reply {
             Ok(warm) => reply::json(StatusCode::OK, warm.object),
             Err(failure) => visit.fail(DIALECT, &failure),
         };
+    }
+    if background::is_asked_for(&opened.body) {
+        let begun = background::begin(visit.clone(), opened).await;
+        return begun.unwrap_or_else(|refused| visit.refuse(DIALECT, &refused));
     }
     let ask = Ask { before: opened.before, ..Ask::new(DIALECT, opened.body, visit.client.owner) };
     match turns::run(&visit, &ask).await {

@@ -5,21 +5,61 @@ use hyper::body::Incoming;
 use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::translate::Dialect;
 
-use super::{create, socket};
+use super::{compact, conversations, create, socket, stored};
 use crate::doors::Visit;
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
+use crate::session::Refused;
 
 pub(super) const DIALECT: Dialect = Dialect::Responses;
 
 /// Everything below `/v1/responses` and `/v1/conversations`.
 pub(crate) async fn responses(visit: Visit, request: Request<Incoming>) -> Reply {
-    let path = request.uri().path().trim_end_matches('/');
-    match (request.method(), path) {
-        (&Method::POST, "/v1/responses") => create::create(visit, request).await,
-        (&Method::GET, "/v1/responses") => socket::open(visit, request),
-        (method, path) => {
-            let message = format!("there is no {method} {path}");
-            visit.fail(DIALECT, &Failure::new(FailureKind::NotFound, message))
+    let path = request.uri().path().trim_end_matches('/').to_owned();
+    let steps: Vec<&str> = path.split('/').skip(2).collect();
+    let query = request.uri().query().unwrap_or("").to_owned();
+    let method = request.method().clone();
+    let told = match (method.as_str(), steps.as_slice()) {
+        ("POST", ["responses"]) => return create::create(visit, request).await,
+        ("GET", ["responses"]) => return socket::open(visit, request),
+        ("POST", ["responses", "compact"]) => compact::compact(&visit, request).await,
+        ("GET", ["responses", id]) => stored::retrieve(&visit, id, &query).await,
+        ("DELETE", ["responses", id]) => stored::delete(&visit, id).await,
+        ("POST", ["responses", id, "cancel"]) => stored::cancel(&visit, id).await,
+        ("GET", ["responses", id, "input_items"]) => stored::input_items(&visit, id, &query).await,
+        ("POST", ["conversations"]) => conversations::create(&visit, request).await,
+        ("GET", ["conversations", id]) => conversations::retrieve(&visit, id).await,
+        ("POST", ["conversations", id]) => conversations::update(&visit, id, request).await,
+        ("DELETE", ["conversations", id]) => conversations::delete(&visit, id).await,
+        ("GET", ["conversations", id, "items"]) => conversations::items(&visit, id, &query).await,
+        ("POST", ["conversations", id, "items"]) => conversations::add(&visit, id, request).await,
+        ("GET", ["conversations", id, "items", item]) => {
+            conversations::item(&visit, id, item).await
         }
+        ("DELETE", ["conversations", id, "items", item]) => {
+            conversations::remove(&visit, id, item).await
+        }
+        (_, _) => Err(nothing_there(&method, &path)),
+    };
+    match told {
+        Ok(reply) => {
+            visit.ledger(DIALECT).answered();
+            reply
+        }
+        Err(refused) => visit.refuse(DIALECT, &refused),
     }
+}
+
+fn nothing_there(method: &Method, path: &str) -> Refused {
+    let message = format!("there is no {method} {path}");
+    Refused::Missing { message, param: None, code: None }
+}
+
+/// A JSON answer of the store's.
+pub(super) fn json(body: impl Into<bytes::Bytes>) -> Reply {
+    reply::json(http::StatusCode::OK, body)
+}
+
+/// A request that cannot be granted.
+pub(super) fn wrong(message: impl Into<String>) -> Refused {
+    Failure::new(FailureKind::InvalidRequest, message).into()
 }

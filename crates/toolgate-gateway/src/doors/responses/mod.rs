@@ -3,11 +3,19 @@
 //! ```text
 //!   POST /v1/responses ─► create ─┐
 //!   GET  (WebSocket)   ─► socket ─┴─► session ─► turn
+//!   …/{id}             ─► stored        background: a turn that nobody waits for
+//!   /v1/conversations  ─► conversations
 //! ```
 
+mod background;
+mod compact;
+mod conversations;
 mod create;
 mod door;
+mod page;
 mod prewarm;
 mod socket;
+mod stored;
 
+pub(crate) use background::LiveAnswers;
 pub(crate) use door::responses;

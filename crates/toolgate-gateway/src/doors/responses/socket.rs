@@ -199,7 +199,7 @@ impl Answers {
         }
         let ask = Ask {
             before: opened.before,
-            messages: true,
+            stream: Some(responses::Framing::Messages),
             ..Ask::new(DIALECT, opened.body, visit.client.owner)
         };
         let outcome = match turns::run(visit, &ask).await {

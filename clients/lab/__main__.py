@@ -1,0 +1,109 @@
+"""`python3 clients/lab [NAME…] [--all] [--model MODEL] [--scenario NAME] [--table FILE]`: real clients on toolgate."""
+
+import argparse
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import agents
+import install
+import scenarios
+import stage
+from run import Run
+
+ARTEFACTS = install.FOLDER / "artefacts"
+
+
+def main():
+    options = parsed()
+    clients = chosen(agents.ALL, options.names, "client")
+    wanted = chosen(scenarios.ALL, options.scenario, "scenario")
+    cells = [
+        (client, scenario, model)
+        for client in clients
+        for scenario in wanted
+        for model in scenario.models
+        if is_wanted(client, scenario, model, options)
+    ]
+    for folder in dict.fromkeys(client.folder for client in clients):
+        install.ensure(folder)
+    why = stage.loopback_only()
+    if why:
+        print(f"note: the clients can reach the network, because this machine keeps them in it: {why}")
+    binary = options.binary or str(install.ROOT / "target" / "debug" / "toolgate")
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = list(pool.map(lambda cell: played(cell, binary), cells))
+    print()
+    print(table(runs))
+    failed = [run for run in runs if run.difference]
+    for run in failed:
+        print(f"{run.client.name} · {run.scenario.name} · {run.model}: {run.difference}")
+    print(f"{len(runs) - len(failed)} passed, {len(failed)} failed", end="")
+    print(f"; traffic is in {ARTEFACTS.relative_to(install.ROOT)}" if failed else "")
+    return 1 if failed else 0
+
+
+def parsed():
+    parser = argparse.ArgumentParser(prog="cargo xtask clients")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--all", action="store_true", help="every scenario on every model")
+    parser.add_argument("--model", help="on this model only")
+    parser.add_argument("--scenario", action="append", default=[], help="this scenario only")
+    parser.add_argument("--binary", help="another toolgate than the debug one")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    return parser.parse_args()
+
+
+def chosen(known, names, what):
+    unknown = set(names) - {it.name for it in known}
+    if unknown:
+        raise SystemExit(f"error: no {what} {sorted(unknown)[0]}; there are {', '.join(it.name for it in known)}")
+    return [it for it in known if not names or it.name in names]
+
+
+def is_wanted(client, scenario, model, options):
+    if scenario.agents_only and not client.is_agent:
+        return False
+    if len(scenario.prompts) > 1 and not client.can_resume:
+        return False
+    if options.model:
+        return model == options.model
+    # The thinned matrix: the newer model, and the scenarios that have found most.
+    return options.all or bool(options.scenario) or (scenario.thin and model == scenarios.NEW)
+
+
+def played(cell, binary):
+    client, scenario, model = cell
+    run = Run(client, scenario, model)
+    run.play(binary, ARTEFACTS / f"{client.name}-{scenario.name}-{model}")
+    verdict = run.difference or "passed"
+    print(f"{client.name:<20} {scenario.name:<16} {model:<18} {run.took:5.1f} s  {verdict}", flush=True)
+    return run
+
+
+def table(runs):
+    """Clients down, scenarios across: `pass`, `shown` where the user was told, or the first difference."""
+    names = list(dict.fromkeys(run.scenario.name for run in runs))
+    lines = ["| client | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for client in dict.fromkeys(run.client for run in runs):
+        cells = []
+        for name in names:
+            here = [run for run in runs if run.client is client and run.scenario.name == name]
+            cells.append(mark(here))
+        lines.append(f"| {client.name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def mark(runs):
+    if not runs:
+        return "–"
+    if any(run.difference for run in runs):
+        return "FAIL"
+    return "pass" if all(run.is_done() for run in runs) else "shown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,380 @@
+"""The coding agents: how each is started, what its tools are called, and how it says that it is done."""
+
+import json
+import shlex
+
+import install
+from stage import KEY
+
+
+class Agent:
+    """A program that runs its own tools in the folder that it is started in."""
+
+    dialect = ""
+    folder = ""
+    seconds = 120
+    can_resume = True
+    is_agent = True
+    is_direct = False
+
+    def version(self):
+        _, packages = install.versions()[self.folder]
+        return next(iter(packages.values()))
+
+    def binary(self, path):
+        return str(install.ensure(self.folder) / "node_modules" / path)
+
+    def prepare(self, stage, model):
+        """Writes configuration into the empty home."""
+
+    def shell(self, command):
+        raise NotImplementedError
+
+    def write(self, path, text):
+        return self.shell(f"mkdir -p {shlex.quote(str(path.parent))} && printf %s {shlex.quote(text)} > {shlex.quote(str(path))}")
+
+    def read(self, path):
+        return self.shell(f"cat {shlex.quote(str(path))}")
+
+    def edit(self, path, old, new):
+        return self.shell(f"sed -i {shlex.quote(f's/{old}/{new}/')} {shlex.quote(str(path))}")
+
+    def search(self, pattern, folder):
+        return self.shell(f"grep -rn {shlex.quote(pattern)} {shlex.quote(str(folder))}")
+
+    def list(self, folder):
+        return self.shell(f"ls {shlex.quote(str(folder))}")
+
+    def pause(self, seconds, path, text):
+        """Waits, then writes."""
+        return self.shell(f"sleep {seconds:.1f} && printf %s {shlex.quote(text)} > {shlex.quote(str(path))}")
+
+    def nothing(self):
+        """A call without arguments."""
+        raise NotImplementedError
+
+
+def call(name, **args):
+    return {"call": name, "args": args}
+
+
+class ClaudeCode(Agent):
+    name = "claude-code"
+    dialect = "anthropic"
+    folder = "claude"
+
+    def command(self, stage, model, prompt, again=False, options=()):
+        binary = self.binary("@anthropic-ai/claude-code-linux-x64/claude")
+        tools = "Bash,Read,Write,Edit,Glob,Grep,ListAgents,TodoWrite,TaskCreate,Agent,Task,WebSearch,ToolSearch,mcp__odd"
+        command = [binary, "-p", prompt, "--output-format", "stream-json", "--verbose"]
+        return command + ["--allowedTools", tools, *(["--continue"] if again else []), *options]
+
+    def environment(self, stage, model):
+        # The first three are all that a user needs (R126); the rest keeps it from calling home.
+        return {
+            "ANTHROPIC_BASE_URL": stage.url,
+            "ANTHROPIC_AUTH_TOKEN": KEY,
+            "ANTHROPIC_MODEL": model,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "IS_SANDBOX": "1",
+        }
+
+    def mcp(self, stage, command):
+        place = stage.home / "mcp.json"
+        server = {"command": command[0], "args": command[1:]}
+        place.write_text(json.dumps({"mcpServers": {"odd": server}}))
+        return ["--mcp-config", str(place), "--strict-mcp-config"]
+
+    def mcp_name(self, tool):
+        return f"mcp__odd__{tool}"
+
+    def said(self, ended):
+        for line in reversed(ended.lines()):
+            if line.get("type") == "result":
+                text = line.get("result") or ""
+                return text, text if line.get("is_error") else ""
+        return "", ended.err or "no result"
+
+    def shell(self, command):
+        return call("Bash", command=command, description="Run a command")
+
+    def write(self, path, text):
+        return call("Write", file_path=str(path), content=text)
+
+    def read(self, path):
+        return call("Read", file_path=str(path))
+
+    def edit(self, path, old, new):
+        return call("Edit", file_path=str(path), old_string=old, new_string=new)
+
+    def search(self, pattern, folder):
+        return call("Grep", pattern=pattern, path=str(folder), output_mode="content", **{"-n": True})
+
+    def list(self, folder):
+        return call("Glob", pattern="**/*", path=str(folder))
+
+    def nothing(self):
+        return call("ListAgents")
+
+
+class OldClaudeCode(ClaudeCode):
+    name = "claude-code-2.1.197"
+    folder = "claude-197"
+
+    def nothing(self):
+        return call("TaskList")
+
+
+class Codex(Agent):
+    name = "codex"
+    dialect = "responses"
+    folder = "codex"
+
+    def prepare(self, stage, model):
+        home = stage.home / "codex"
+        home.mkdir(exist_ok=True)
+        (home / "config.toml").write_text(
+            f'model = "{model}"\n'
+            'model_provider = "toolgate"\n'
+            'approval_policy = "never"\n'
+            'sandbox_mode = "danger-full-access"\n'
+            "[model_providers.toolgate]\n"
+            'name = "toolgate"\n'
+            f'base_url = "{stage.url}/v1"\n'
+            'wire_api = "responses"\n'
+            'env_key = "TOOLGATE_CLIENT_KEY"\n'
+        )
+
+    def command(self, stage, model, prompt, again=False, options=()):
+        binary = self.binary(
+            "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+        )
+        resume = ["resume", "--last"] if again else []
+        return [binary, "exec", "--skip-git-repo-check", "--json", *options, *resume, prompt]
+
+    def environment(self, stage, model):
+        return {"CODEX_HOME": str(stage.home / "codex"), "TOOLGATE_CLIENT_KEY": KEY}
+
+    def mcp(self, stage, command):
+        settings = {"command": command[0], "args": command[1:]}
+        options = []
+        for name, value in settings.items():
+            options += ["-c", f"mcp_servers.odd.{name}={json.dumps(value)}"]
+        return options
+
+    def said(self, ended):
+        text, error = "", ""
+        for line in ended.lines():
+            item = line.get("item", {})
+            if line.get("type") == "item.completed" and item.get("type") == "agent_message":
+                text = item.get("text", "")
+            if line.get("type") == "turn.failed":
+                error = json.dumps(line)
+        return text, error or ("" if ended.code == 0 else ended.err or "failed")
+
+    def shell(self, command):
+        return call("exec_command", cmd=command)
+
+    def nothing(self):
+        return call("get_goal")
+
+
+class CodexBuiltIn(Codex):
+    """The provider that is built in, which tries a WebSocket first."""
+
+    name = "codex-websocket"
+    can_resume = False
+
+    def prepare(self, stage, model):
+        (stage.home / "codex").mkdir(exist_ok=True)
+
+    def command(self, stage, model, prompt, again=False, options=()):
+        command = super().command(stage, model, prompt, again, options)
+        settings = [
+            f'openai_base_url="{stage.url}/v1"',
+            'approval_policy="never"',
+            'sandbox_mode="danger-full-access"',
+        ]
+        for setting in settings:
+            command[2:2] = ["-c", setting]
+        command[2:2] = ["-m", model]
+        return command
+
+    def environment(self, stage, model):
+        return {"CODEX_HOME": str(stage.home / "codex"), "CODEX_API_KEY": KEY}
+
+
+class GeminiCli(Agent):
+    name = "gemini-cli"
+    dialect = "gemini"
+    folder = "gemini"
+
+    def prepare(self, stage, model):
+        self.write_settings(stage, {})
+
+    def write_settings(self, stage, more):
+        folder = stage.home / ".gemini"
+        folder.mkdir(exist_ok=True)
+        settings = {
+            "security": {"auth": {"selectedType": "gemini-api-key"}},
+            "privacy": {"usageStatisticsEnabled": False},
+            "general": {"enableAutoUpdate": False},
+            **more,
+        }
+        (folder / "settings.json").write_text(json.dumps(settings))
+
+    def command(self, stage, model, prompt, again=False, options=()):
+        script = self.binary("@google/gemini-cli/bundle/gemini.js")
+        resume = ["--resume", "latest"] if again else []
+        return (
+            ["node", script, "-p", prompt, "--approval-mode", "yolo"]
+            + ["--output-format", "stream-json", "-m", model, *resume, *options]
+        )
+
+    def environment(self, stage, model):
+        return {
+            "GEMINI_API_KEY": KEY,
+            "GOOGLE_GEMINI_BASE_URL": stage.url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        }
+
+    def mcp(self, stage, command):
+        server = {"command": command[0], "args": command[1:], "trust": True}
+        self.write_settings(stage, {"mcpServers": {"odd": server}})
+        return []
+
+    def mcp_name(self, tool):
+        return f"mcp_odd_{tool}"
+
+    def said(self, ended):
+        text, error = "", ""
+        for line in ended.lines():
+            kind = line.get("type")
+            if kind == "message" and line.get("role") == "assistant":
+                text += line.get("content", "")
+            elif kind == "tool_use":
+                text = ""
+            elif kind == "error":
+                error = line.get("message", "error")
+            elif kind == "result" and line.get("status") != "success":
+                error = json.dumps(line.get("error", "failed"))
+        return text, error or ("" if ended.code == 0 else ended.err or "failed")
+
+    def shell(self, command):
+        return call("run_shell_command", command=command, description="Run a command")
+
+    def write(self, path, text):
+        return call("write_file", file_path=str(path), content=text)
+
+    def read(self, path):
+        return call("read_file", file_path=str(path))
+
+    def edit(self, path, old, new):
+        return call(
+            "replace", file_path=str(path), instruction="Change it.", old_string=old, new_string=new
+        )
+
+    def search(self, pattern, folder):
+        return call("grep_search", pattern=pattern, dir_path=str(folder))
+
+    def list(self, folder):
+        return call("list_directory", dir_path=str(folder))
+
+    def nothing(self):
+        return call("list_background_processes")
+
+
+class OpenCode(Agent):
+    folder = "opencode"
+
+    def __init__(self, dialect, package, path):
+        self.name = f"opencode-{dialect}"
+        self.dialect, self.package, self.path = dialect, package, path
+
+    def prepare(self, stage, model):
+        self.write_settings(stage, model, {})
+
+    def write_settings(self, stage, model, more):
+        folder = stage.home / ".config" / "opencode"
+        folder.mkdir(parents=True, exist_ok=True)
+        provider = {
+            "npm": self.package,
+            "options": {"baseURL": stage.url + self.path, "apiKey": KEY},
+            "models": {
+                model: {
+                    "tool_call": True,
+                    "reasoning": True,
+                    "limit": {"context": 1000000, "output": 32000},
+                }
+            },
+        }
+        settings = {
+            "autoupdate": False,
+            "share": "disabled",
+            "permission": "allow",
+            "provider": {"gw": provider},
+            **more,
+        }
+        (folder / "opencode.json").write_text(json.dumps(settings))
+        self.model = model
+
+    def command(self, stage, model, prompt, again=False, options=()):
+        binary = self.binary("opencode-linux-x64/bin/opencode")
+        resume = ["--continue"] if again else []
+        return [binary, "run", "--format", "json", "-m", f"gw/{model}", *resume, *options, prompt]
+
+    def environment(self, stage, model):
+        return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+
+    def mcp(self, stage, command):
+        server = {"type": "local", "command": command, "enabled": True}
+        self.write_settings(stage, self.model, {"mcp": {"odd": server}})
+        return []
+
+    def mcp_name(self, tool):
+        return f"odd_{tool}"
+
+    def said(self, ended):
+        text, error = "", ""
+        for line in ended.lines():
+            if line.get("type") == "text":
+                text = line.get("part", {}).get("text", "")
+            if line.get("type") == "error":
+                error = json.dumps(line.get("error"))
+        return text, error or ("" if ended.code == 0 else ended.err or "failed")
+
+    def shell(self, command):
+        return call("bash", command=command, description="Run a command")
+
+    def write(self, path, text):
+        return call("write", filePath=str(path), content=text)
+
+    def read(self, path):
+        return call("read", filePath=str(path))
+
+    def edit(self, path, old, new):
+        return call("edit", filePath=str(path), oldString=old, newString=new)
+
+    def search(self, pattern, folder):
+        return call("grep", pattern=pattern, path=str(folder))
+
+    def list(self, folder):
+        return call("glob", pattern="**/*", path=str(folder))
+
+    def nothing(self):
+        return call("todoread")
+
+
+ALL = [
+    ClaudeCode(),
+    OldClaudeCode(),
+    Codex(),
+    CodexBuiltIn(),
+    GeminiCli(),
+    OpenCode("anthropic", "@ai-sdk/anthropic", "/v1"),
+    OpenCode("responses", "@ai-sdk/openai", "/v1"),
+    OpenCode("chat", "@ai-sdk/openai-compatible", "/v1"),
+    OpenCode("gemini", "@ai-sdk/google", "/v1beta"),
+]

@@ -1,0 +1,98 @@
+"""One client in one scenario on one model."""
+
+import urllib.error
+
+import grammar
+import scenarios
+from stage import Stage
+
+
+class Run:
+    """What came of it."""
+
+    def __init__(self, client, scenario, model):
+        self.client, self.scenario, self.model = client, scenario, model
+        self.text, self.error, self.code = "", "", 0
+        self.difference = None
+        self.took = 0.0
+
+    def play(self, binary, artefacts):
+        stage = Stage(binary, options=self.scenario.server_options, direct=self.client.is_direct)
+        with stage:
+            try:
+                stage.begin(self.scenario.script(self.client, stage.work))
+                self.perform(stage)
+                self.requests = stage.window("requests")
+                self.counters = stage.window("counters")
+                self.work = stage.work
+                found = list(self.scenario.check(self)) + list(self.grammar(stage))
+                self.difference = found[0] if found else None
+            except (RuntimeError, urllib.error.URLError, KeyError, ValueError) as error:
+                self.difference = f"{type(error).__name__}: {error}"
+            if self.difference:
+                stage.keep(artefacts)
+                (artefacts / "difference.txt").write_text(f"{self.difference}\n")
+        stage.remove()
+
+    def perform(self, stage):
+        self.client.prepare(stage, self.model)
+        for at, prompt in enumerate(self.scenario.prompts):
+            if at:
+                stage.restart_gateway()
+            command = self.client.command(stage, self.model, prompt, again=at > 0)
+            environment = self.client.environment(stage, self.model)
+            ended = stage.run(command, environment, self.client.seconds)
+            self.took += ended.took
+            self.code = ended.code
+            self.text, self.error = self.client.said(ended)
+
+    def is_done(self):
+        return scenarios.DONE in self.text
+
+    def shows_error(self):
+        return bool(self.error) or self.code not in (0, None)
+
+    def ended_well(self):
+        if self.code is None:
+            yield f"it did not end within {self.client.seconds} s"
+        elif self.error or self.code != 0:
+            yield f"exit {self.code}: {(self.error or self.text).strip()[:160]}"
+        elif not self.is_done():
+            yield f"it said {self.text[-80:]!r}"
+
+    def was_clean(self):
+        """Nothing that Gemini would refuse, no signature lost or doubled."""
+        if self.code is None:
+            yield f"it did not end within {self.client.seconds} s"
+        for request in self.requests:
+            if request["refusal"]:
+                yield f"refused: {request['refusal'][:200]}"
+        for what in ("placeholders", "doubled", "mismatches", "unexpected"):
+            if self.counters[what]:
+                yield f"{self.counters[what]} {what}"
+
+    def answers(self):
+        """The responses of functions in the last request that holds any, in order."""
+        for request in reversed(self.requests):
+            found = [
+                part["functionResponse"]
+                for content in (request["body"] or {}).get("contents", [])
+                for part in content.get("parts", [])
+                if "functionResponse" in part
+            ]
+            if found:
+                return found
+        return []
+
+    def holds(self, name, wanted):
+        place = self.work / name
+        found = place.read_text() if place.exists() else None
+        # Some clients see to it that a file ends with a line, others that it does not.
+        if found is None or found.rstrip("\n") != wanted.rstrip("\n"):
+            yield f"{name} holds {found!r}"
+
+    def grammar(self, stage):
+        if stage.gateway:
+            for exchange in stage.relay.exchanges():
+                for fault in grammar.faults(exchange):
+                    yield f"grammar: {exchange.method} {exchange.path}: {fault}"

@@ -1,0 +1,282 @@
+"""What the model says, and what must have come of it."""
+
+import json
+
+OLD, NEW = "gemini-2.5-flash", "gemini-3.6-flash"
+DONE = "The lab is done."
+# Quotes, a line separator, an astral character: what careless translators break.
+HARD = 'Ω "quoted" \\ back\u2028line 🦀 <b>&amp;</b>\n'
+
+
+class Scenario:
+    name = ""
+    models = (OLD, NEW)
+    prompts = ("Please work through the lab.",)
+    thin = False
+    is_faulty = False
+    restarts_gateway = False
+    agents_only = False
+    programs_only = False
+    uses_mcp = False
+    server_options = ()
+
+    def turns(self, box, work):
+        raise NotImplementedError
+
+    def script(self, box, work):
+        turns = [{"expect": {"tools": True}, **turn} for turn in self.turns(box, work)]
+        # Titles and the like, which some clients ask for beside the session.
+        turns.append({"expect": {"tools": False}, "text": "A lab session", "times": 0})
+        return {"any_order": True, "turn": turns}
+
+    def check(self, run):
+        """Yields what is not as it should be."""
+        yield from run.ended_well()
+        yield from run.was_clean()
+
+
+def thinking(call, thought="I know what to do next."):
+    return {"say": [{"thought": thought}, call]}
+
+
+class Chat(Scenario):
+    """Words, no tools."""
+
+    name = "chat"
+    thin = True
+
+    def turns(self, box, work):
+        return [{"say": [{"thought": "Simple."}, {"text": f"Hello. {HARD} {DONE}"}]}]
+
+
+class TenSteps(Scenario):
+    """Ten calls, one after the other, with what the client has for files, search and commands."""
+
+    name = "ten-steps"
+    thin = True
+
+    def turns(self, box, work):
+        notes, plan = work / "notes.txt", work / "deep" / "plan.md"
+        calls = [
+            box.write(notes, "alpha\nbeta\n"),
+            box.read(notes),
+            box.edit(notes, "beta", "gamma"),
+            box.read(notes),
+            box.search("gamma", work),
+            box.list(work),
+            box.write(plan, HARD + "todo\n"),
+            box.read(plan),
+            box.edit(plan, "todo", "ready"),
+            box.read(plan),
+        ]
+        return [thinking(call) for call in calls] + [{"text": f"Ten steps. {DONE}"}]
+
+    def check(self, run):
+        yield from super().check(run)
+        yield from run.holds("notes.txt", "alpha\ngamma\n")
+        yield from run.holds("deep/plan.md", HARD + "ready\n")
+        answered = [json.dumps(it, ensure_ascii=False) for it in run.answers()]
+        if len(answered) != 10:
+            yield f"the last request answers {len(answered)} calls, not 10"
+        elif "gamma" not in answered[3] or "ready" not in answered[9]:
+            yield "the model did not see what was read"
+        if run.model != OLD and run.counters["signatures"] < 10:
+            yield f"only {run.counters['signatures']} signatures came back"
+
+
+class Parallel(Scenario):
+    """Six calls at once, which end in another order."""
+
+    name = "parallel"
+    thin = True
+
+    def turns(self, box, work):
+        calls = [box.pause(0.6 - at / 10, work / f"p{at}.txt", f"call {at}\n") for at in range(6)]
+        return [
+            {"say": [{"thought": "All at once."}, *calls]},
+            thinking(box.read(work / "p3.txt")),
+            {"text": f"Six. {DONE}"},
+        ]
+
+    def check(self, run):
+        yield from super().check(run)
+        for at in range(6):
+            yield from run.holds(f"p{at}.txt", f"call {at}\n")
+        if len(run.answers()) != 7:
+            yield f"the last request answers {len(run.answers())} calls, not 7"
+        if run.counters["reordered"]:
+            yield "results were not in the order of their calls"
+
+
+class Failing(Scenario):
+    """A tool that fails; the model goes on."""
+
+    name = "failing-tool"
+
+    def turns(self, box, work):
+        return [
+            thinking(box.read(work / "missing.txt")),
+            thinking(box.write(work / "made.txt", "made\n")),
+            {"text": f"It was not there. {DONE}"},
+        ]
+
+    def check(self, run):
+        yield from super().check(run)
+        yield from run.holds("made.txt", "made\n")
+        if run.answers() and "made" in json.dumps(run.answers()[0]):
+            yield "the failure did not reach the model"
+
+
+class NoArguments(Scenario):
+    """A call without arguments, alone and between others."""
+
+    name = "no-arguments"
+
+    def turns(self, box, work):
+        bare = {"call": box.nothing()["call"]}
+        between = [box.write(work / "a.txt", "a\n"), box.nothing(), box.write(work / "b.txt", "b\n")]
+        return [thinking(bare), {"say": between}, {"text": DONE}]
+
+    def check(self, run):
+        yield from super().check(run)
+        yield from run.holds("a.txt", "a\n")
+        yield from run.holds("b.txt", "b\n")
+
+
+class Resume(Scenario):
+    """Two processes, and another gateway between them: nothing is remembered but what is echoed."""
+
+    name = "resume"
+    thin = True
+    prompts = ("Please begin.", "Please go on.")
+
+    def turns(self, box, work):
+        return [
+            thinking(box.write(work / "one.txt", "one\n")),
+            thinking(box.read(work / "one.txt")),
+            {"text": "The first half is done."},
+            thinking(box.write(work / "two.txt", "two\n")),
+            {"text": f"Both halves. {DONE}"},
+        ]
+
+    def check(self, run):
+        yield from super().check(run)
+        yield from run.holds("one.txt", "one\n")
+        yield from run.holds("two.txt", "two\n")
+
+
+class Faulty(Scenario):
+    """Something goes wrong in the middle of a session. It is recovered, or the user sees it."""
+
+    is_faulty = True
+    fault = {}
+    broken = None
+
+    def turns(self, box, work):
+        broken = self.broken or [{"thought": "Hm."}, {"text": "I am on my way to an answer that will be cut."}]
+        return [
+            thinking(box.write(work / "before.txt", "before\n")),
+            {"say": broken, "fault": self.fault},
+            thinking(box.write(work / "after.txt", "after\n")),
+            {"text": f"In spite of all. {DONE}"},
+        ]
+
+    def check(self, run):
+        yield from run.was_clean()
+        yield from run.holds("before.txt", "before\n")
+        if run.is_done():
+            yield from run.holds("after.txt", "after\n")
+        elif not run.shows_error():
+            yield f"the turn ended silently (exit {run.code}, said {run.text[:80]!r})"
+
+
+class RateLimited(Faulty):
+    name = "429"
+    thin = True
+    fault = {"kind": "status", "code": 429, "retry_after": "1s"}
+
+
+class Overloaded(Faulty):
+    name = "503"
+    fault = {"kind": "status", "code": 503}
+
+
+class MidStream(Faulty):
+    name = "error-in-stream"
+    fault = {"kind": "mid_stream", "after": 2, "code": 503}
+
+
+class Cut(Faulty):
+    name = "cut-stream"
+    fault = {"kind": "cut", "after": 700}
+
+
+class CutEarly(Faulty):
+    name = "reset-first"
+    fault = {"kind": "reset", "after": 0}
+
+
+class Malformed(Faulty):
+    name = "malformed-call"
+    thin = True
+    fault = {"kind": "malformed_call"}
+
+
+class Unexpected(Faulty):
+    name = "unexpected-call"
+    fault = {"kind": "unexpected_call"}
+
+
+class Empty(Faulty):
+    name = "empty-turn"
+    fault = {"kind": "empty_stop"}
+
+
+class ThinkingOnly(Faulty):
+    name = "thinking-only"
+    fault = {"kind": "thinking_only"}
+
+
+class Safety(Faulty):
+    name = "safety"
+    fault = {"kind": "safety"}
+
+
+class OutOfTokens(Faulty):
+    name = "max-tokens"
+    fault = {"kind": "finish", "reason": "MAX_TOKENS"}
+
+
+class Mcp(Scenario):
+    """Forty tools of a server of ours, with the ugliest schemas of the field."""
+
+    name = "mcp"
+    agents_only = True
+    uses_mcp = True
+
+    def turns(self, box, work):
+        return [
+            {"say": [{"thought": "One of the odd ones."}, {"call": "$odd", "args": {"ref": "main", "count": 2}}]},
+            {"text": DONE},
+        ]
+
+
+ALL = [
+    Chat(),
+    TenSteps(),
+    Parallel(),
+    Failing(),
+    NoArguments(),
+    Resume(),
+    RateLimited(),
+    Overloaded(),
+    MidStream(),
+    Cut(),
+    CutEarly(),
+    Malformed(),
+    Unexpected(),
+    Empty(),
+    ThinkingOnly(),
+    Safety(),
+    OutOfTokens(),
+]

@@ -1,0 +1,191 @@
+"""Where a client runs: a simulator, the gateway before it, a relay before that, and an empty home."""
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from relay import Relay
+
+CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
+KEY = "test-key"
+
+
+def loopback_only():
+    """Leaves every network but the loopback one; says why if it cannot."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    uid, gid = os.getuid(), os.getgid()
+    if libc.unshare(CLONE_NEWNET) != 0:
+        # Those who are not root may do it in a user namespace, where the machine allows that.
+        if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0:
+            return os.strerror(ctypes.get_errno())
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+    up = subprocess.run(["ip", "link", "set", "lo", "up"], capture_output=True, text=True)
+    return None if up.returncode == 0 else up.stderr.strip()
+
+
+class Server:
+    """A command of `toolgate` that says where it listens."""
+
+    def __init__(self, binary, arguments, log, cwd):
+        self.log = open(log, "w")
+        self.process = subprocess.Popen(
+            [binary, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            cwd=cwd,
+            env={"PATH": os.defpath, "HOME": str(cwd)},
+        )
+        line = self.process.stdout.readline()
+        if "http://" not in line:
+            raise RuntimeError(f"{arguments[0]} does not start, see {log}")
+        self.port = int(line.strip().rsplit(":", 1)[1])
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+class Stage:
+    """Everything that one run of one client needs; a context manager."""
+
+    def __init__(self, binary, options=(), direct=False):
+        self.folder = Path(tempfile.mkdtemp(prefix="toolgate-lab-"))
+        self.home = self.folder / "home"
+        self.work = self.folder / "work"
+        self.home.mkdir()
+        self.work.mkdir()
+        self.binary = binary
+        self.options = list(options)
+        self.direct = direct
+        self.sim = self.gateway = self.relay = None
+        self.output = ""
+
+    def begin(self, script):
+        """Starts the servers. A direct stage has no gateway."""
+        script_file = self.folder / "script.json"
+        script_file.write_text(json.dumps(script, indent=1))
+        self.sim = Server(
+            self.binary,
+            ["sim", "--listen", "127.0.0.1:0", "--script", str(script_file)],
+            self.folder / "sim.log",
+            self.folder,
+        )
+        if not self.direct:
+            self.start_gateway("gateway.log")
+        self.relay = Relay((self.gateway or self.sim).port)
+        self.url = f"http://127.0.0.1:{self.relay.port}"
+
+    def start_gateway(self, log):
+        upstream = f"http://127.0.0.1:{self.sim.port}"
+        self.gateway = Server(
+            self.binary,
+            ["serve", "--listen", "127.0.0.1:0", "--upstream-url", upstream, *self.options],
+            self.folder / log,
+            self.folder,
+        )
+
+    def restart_gateway(self):
+        """Another gateway, which knows nothing of the first."""
+        if self.direct:
+            return
+        self.gateway.stop()
+        self.start_gateway("gateway-2.log")
+        self.relay.target = ("127.0.0.1", self.gateway.port)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.relay:
+            self.relay.close()
+        for server in (self.gateway, self.sim):
+            if server:
+                server.stop()
+
+    def window(self, what):
+        """What the simulator saw."""
+        url = f"http://127.0.0.1:{self.sim.port}/__sim/{what}"
+        with urllib.request.urlopen(url) as answer:
+            return json.load(answer)
+
+    def run(self, command, environment=(), seconds=90):
+        """Runs a client to its end, or to the end of its time."""
+        environment = {
+            "HOME": str(self.home),
+            "PATH": os.defpath + ":/usr/local/bin",
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "TMPDIR": str(self.folder),
+            **dict(environment),
+        }
+        began = time.monotonic()
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.work,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            out, err = process.communicate(timeout=seconds)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            code = None
+        ended = Ended(code, decoded(out), decoded(err), time.monotonic() - began)
+        self.output += f"$ {' '.join(command)}\n{ended.out}\n{ended.err}\n[exit {code}, {ended.took:.1f} s]\n"
+        return ended
+
+    def keep(self, place):
+        """Keeps everything that was said, for whoever wants to know what went wrong."""
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        (place / "output.txt").write_text(self.output)
+        traffic = [exchange.to_json() for exchange in self.relay.exchanges()]
+        (place / "client.json").write_text(json.dumps(traffic, indent=1, ensure_ascii=False))
+        for what in ("requests", "counters"):
+            try:
+                seen = json.dumps(self.window(what), indent=1, ensure_ascii=False)
+            except (OSError, urllib.error.URLError) as error:
+                seen = str(error)
+            (place / f"sim-{what}.json").write_text(seen)
+        for log in [*self.folder.glob("*.log"), self.folder / "script.json"]:
+            shutil.copy(log, place)
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Ended:
+    def __init__(self, code, out, err, took):
+        self.code, self.out, self.err, self.took = code, out, err, took
+
+    def lines(self):
+        """The output, where every line is JSON."""
+        values = []
+        # Not splitlines(), which takes U+2028 inside of a string for the end of a line.
+        for line in self.out.split("\n"):
+            try:
+                values.append(json.loads(line))
+            except ValueError:
+                pass
+        return values
+
+
+def decoded(data):
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,56 @@
+//! `POST /v1/responses/compact`: a conversation in, a summary of it out.
+
+use bytes::Bytes;
+use http::Request;
+use hyper::body::Incoming;
+use toolgate_core::json::{Fields, Raw, write};
+use toolgate_core::responses::{encode_compacted, input_items};
+
+use super::door::{DIALECT, json};
+use crate::doors::Visit;
+use crate::doors::turns::{self, Answered};
+use crate::reply::Reply;
+use crate::session::{self, Refused};
+use crate::turn::Ask;
+
+pub(super) async fn compact(visit: &Visit, request: Request<Incoming>) -> Result<Reply, Refused> {
+    let body = visit.body(request).await?;
+    let opened = session::open_responses(visit, &body, None).await?;
+    let text = session::text(&opened.body)?;
+    let items = input_items(text)?;
+    let mut ask = Ask::new(DIALECT, triggered(text, &items)?, visit.client.owner);
+    ask.before = opened.before;
+    let outcome = turns::run(visit, &ask).await?;
+    let Answered::Whole(answer) = outcome.result else { return Ok(json("{}")) };
+    let kept: Vec<_> = items.into_iter().filter(is_users).collect();
+    Ok(json(encode_compacted(&answer, &kept, &outcome.stamp, &visit.app.sealer)))
+}
+
+/// The body with a request for a summary at its end.
+fn triggered(body: &str, items: &[Raw<'_>]) -> Result<Bytes, Refused> {
+    let fields: Fields<'_> = serde_json::from_str(body).unwrap_or_default();
+    let mut out = b"{".to_vec();
+    let left_out = ["input", "stream", "background", "store"];
+    for (name, value) in fields.0.iter().filter(|(name, _)| !left_out.contains(&name.as_ref())) {
+        write::key(&mut out, name);
+        out.extend_from_slice(value.get().as_bytes());
+    }
+    write::key(&mut out, "input");
+    out.push(b'[');
+    for item in items {
+        write::comma(&mut out);
+        out.extend_from_slice(item.get().as_bytes());
+    }
+    write::comma(&mut out);
+    out.extend_from_slice(b"{\"type\":\"compaction_trigger\"}]}");
+    Ok(Bytes::from(out))
+}
+
+/// Whether an item is a message of the user's.
+fn is_users(item: &Raw<'_>) -> bool {
+    let fields = item.fields().unwrap_or_default();
+    let is = |name: &str, word: &str| {
+        fields.get(name).and_then(Raw::as_text).is_some_and(|text| text.decode() == word)
+    };
+    is("role", "user") && (is("type", "message") || fields.get("type").is_none())
+}

@@ -1,0 +1,214 @@
+//! `/v1/conversations`
+
+use http::Request;
+use hyper::body::Incoming;
+use toolgate_core::canon::Losses;
+use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw, write};
+use toolgate_core::translate::Dialect;
+
+use super::door::{json as answer, wrong};
+use super::page::{Page, list};
+use crate::doors::Visit;
+use crate::reply::Reply;
+use crate::session::{self, Conversation, Head, Refused, Said, Tools, id_of};
+
+/// The most items that one request may add.
+const ITEMS: usize = 20;
+
+fn missing(id: &str) -> Refused {
+    Refused::Missing {
+        message: format!("conversation with id '{id}' not found"),
+        param: Some("conversation_id"),
+        code: Some("conversation_not_found"),
+    }
+}
+
+fn of<'v>(visit: &'v Visit, id: &'v str) -> Conversation<'v> {
+    Conversation { app: &visit.app, owner: visit.client.owner, id }
+}
+
+async fn head(conversation: &Conversation<'_>) -> Result<Head, Refused> {
+    conversation.head().await.ok_or_else(|| missing(conversation.id))
+}
+
+/// The conversation object. What it remembers of tools is ours to tell.
+async fn shown(conversation: &Conversation<'_>, head: &Head) -> Reply {
+    let mut out = b"{".to_vec();
+    write::key(&mut out, "id");
+    write::string(&mut out, conversation.id);
+    out.extend_from_slice(b",\"object\":\"conversation\"");
+    write::key(&mut out, "created_at");
+    write::integer(&mut out, head.created);
+    write::key(&mut out, "metadata");
+    out.extend_from_slice(head.metadata.as_bytes());
+    if let Some(sticky) = conversation.tools().await {
+        write::key(&mut out, "tools");
+        out.extend_from_slice(sticky.tools.as_bytes());
+        if let Some(choice) = &sticky.choice {
+            write::key(&mut out, "tool_choice");
+            out.extend_from_slice(choice.as_bytes());
+        }
+    }
+    out.push(b'}');
+    answer(out)
+}
+
+/// What a body may say about a conversation.
+struct Given {
+    metadata: Option<String>,
+    items: Vec<String>,
+    tools: Tools,
+}
+
+async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refused> {
+    let body = visit.body(request).await?;
+    if body.is_empty() {
+        return Ok(Given { metadata: None, items: Vec::new(), tools: Tools::Same });
+    }
+    let fields: Fields<'_> = json::read(session::text(&body)?, &Path::Root, &mut Losses::new())?;
+    let given = |name: &str| fields.get(name).filter(|raw| raw.kind() != Json::Null);
+    let metadata = given("metadata");
+    if metadata.is_some_and(|raw| raw.kind() != Json::Object) {
+        return Err(wrong("metadata: expected an object"));
+    }
+    let items = match given("items").map(Raw::items) {
+        None => Vec::new(),
+        Some(Some(items)) if items.len() <= ITEMS => items,
+        Some(Some(_)) => return Err(wrong(format!("items: at most {ITEMS} at a time"))),
+        Some(None) => return Err(wrong("items: expected an array of items")),
+    };
+    let token = visit.stamp().ids.token();
+    let named = |(at, item): (usize, &Raw<'_>)| session::named_item(item, &token, at);
+    let tools = Tools::new(
+        Dialect::Responses,
+        given("tools").map(Raw::get),
+        given("tool_choice").map(Raw::get),
+    );
+    let items: Vec<_> = items.iter().enumerate().map(named).collect();
+    session::check_items(&items, &visit.app.sealer)?;
+    Ok(Given { metadata: metadata.map(|raw| raw.get().to_owned()), items, tools })
+}
+
+fn said(items: &[String]) -> Vec<Said> {
+    let said = |json: &String| Said { dialect: Dialect::Responses, json: json.clone() };
+    items.iter().map(said).collect()
+}
+
+/// `POST /v1/conversations`
+pub(super) async fn create(visit: &Visit, request: Request<Incoming>) -> Result<Reply, Refused> {
+    let given = read(visit, request).await?;
+    let mut stamp = visit.stamp();
+    stamp.ids.token();
+    let id = format!("conv_{}", stamp.ids.token());
+    let conversation = of(visit, &id);
+    let metadata = given.metadata.unwrap_or_else(|| "{}".to_owned());
+    let head = Head { created: stamp.created, metadata };
+    conversation.set_head(&head);
+    conversation.add(&said(&given.items));
+    conversation.set_tools(&given.tools).await;
+    visit.app.store.settle().await;
+    Ok(shown(&conversation, &head).await)
+}
+
+/// `GET /v1/conversations/{id}`
+pub(super) async fn retrieve(visit: &Visit, id: &str) -> Result<Reply, Refused> {
+    let conversation = of(visit, id);
+    let head = head(&conversation).await?;
+    Ok(shown(&conversation, &head).await)
+}
+
+/// `POST /v1/conversations/{id}`
+pub(super) async fn update(
+    visit: &Visit,
+    id: &str,
+    request: Request<Incoming>,
+) -> Result<Reply, Refused> {
+    let conversation = of(visit, id);
+    let mut head = head(&conversation).await?;
+    let given = read(visit, request).await?;
+    if let Some(metadata) = given.metadata {
+        head.metadata = metadata;
+    }
+    conversation.set_head(&head);
+    conversation.set_tools(&given.tools).await;
+    visit.app.store.settle().await;
+    Ok(shown(&conversation, &head).await)
+}
+
+/// `DELETE /v1/conversations/{id}`
+pub(super) async fn delete(visit: &Visit, id: &str) -> Result<Reply, Refused> {
+    let conversation = of(visit, id);
+    head(&conversation).await?;
+    conversation.forget().await;
+    let mut out = b"{".to_vec();
+    write::key(&mut out, "id");
+    write::string(&mut out, id);
+    out.extend_from_slice(b",\"object\":\"conversation.deleted\",\"deleted\":true}");
+    Ok(answer(out))
+}
+
+/// All items, oldest first. What was said in Gemini's form is shown as such.
+async fn all(conversation: &Conversation<'_>) -> Vec<String> {
+    let (_, said) = conversation.read().await;
+    let shown = |(at, said): (usize, Said)| match said.dialect {
+        Dialect::Gemini => {
+            format!(
+                "{{\"id\":\"gc_{at:06}\",\"type\":\"gemini_content\",\"content\":{}}}",
+                said.json
+            )
+        }
+        Dialect::Anthropic | Dialect::Chat | Dialect::Responses => said.json,
+    };
+    said.into_iter().enumerate().map(shown).collect()
+}
+
+/// `GET /v1/conversations/{id}/items`
+pub(super) async fn items(visit: &Visit, id: &str, query: &str) -> Result<Reply, Refused> {
+    let conversation = of(visit, id);
+    head(&conversation).await?;
+    Ok(answer(Page::new(query)?.of(all(&conversation).await)?))
+}
+
+/// `POST /v1/conversations/{id}/items`
+pub(super) async fn add(
+    visit: &Visit,
+    id: &str,
+    request: Request<Incoming>,
+) -> Result<Reply, Refused> {
+    let conversation = of(visit, id);
+    let head = head(&conversation).await?;
+    let given = read(visit, request).await?;
+    conversation.set_head(&head);
+    conversation.add(&said(&given.items));
+    visit.app.store.settle().await;
+    Ok(answer(list(&given.items, false)))
+}
+
+fn no_item(item: &str) -> Refused {
+    Refused::Missing {
+        message: format!("item with id '{item}' not found"),
+        param: Some("item_id"),
+        code: Some("item_not_found"),
+    }
+}
+
+/// `GET /v1/conversations/{id}/items/{item}`
+pub(super) async fn item(visit: &Visit, id: &str, item: &str) -> Result<Reply, Refused> {
+    let conversation = of(visit, id);
+    head(&conversation).await?;
+    let found = all(&conversation).await.into_iter().find(|it| id_of(it).as_deref() == Some(item));
+    found.map(answer).ok_or_else(|| no_item(item))
+}
+
+/// `DELETE /v1/conversations/{id}/items/{item}`
+pub(super) async fn remove(visit: &Visit, id: &str, item: &str) -> Result<Reply, Refused> {
+    let conversation = of(visit, id);
+    let head = head(&conversation).await?;
+    let (_, said) = conversation.read().await;
+    if !said.iter().any(|said| id_of(&said.json).as_deref() == Some(item)) {
+        return Err(no_item(item));
+    }
+    conversation.remove(item);
+    visit.app.store.settle().await;
+    Ok(shown(&conversation, &head).await)
+}

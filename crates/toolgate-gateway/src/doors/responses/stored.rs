@@ -1,0 +1,95 @@
+//! Responses that were stored: asked for, listed, cancelled, deleted.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use toolgate_core::json::{Fields, Raw, write};
+
+use super::background;
+use super::door::{json, wrong};
+use super::page::{Page, parameter};
+use crate::doors::Visit;
+use crate::reply::{self, Reply};
+use crate::session::{self, Refused};
+use crate::store::Kind;
+
+fn missing(id: &str) -> Refused {
+    Refused::Missing {
+        message: format!("response with id '{id}' not found"),
+        param: Some("response_id"),
+        code: Some("response_not_found"),
+    }
+}
+
+/// The object of a response. Messages of Anthropic's are none.
+async fn object(visit: &Visit, id: &str) -> Result<Bytes, Refused> {
+    if !id.starts_with("resp_") {
+        return Err(missing(id));
+    }
+    let kept = visit.app.store.get_one(visit.client.owner, Kind::Answer, id).await;
+    kept.ok_or_else(|| missing(id))
+}
+
+/// `GET /v1/responses/{id}`
+pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Reply, Refused> {
+    let object = object(visit, id).await?;
+    if parameter(query, "stream") != Some("true") {
+        return Ok(json(background::settled(visit, id, object)));
+    }
+    let after = match parameter(query, "starting_after").map(str::parse::<usize>) {
+        None => 0,
+        Some(Ok(number)) => number + 1,
+        Some(Err(_)) => return Err(wrong("starting_after: must be a sequence number")),
+    };
+    if let Some(live) = visit.app.live.get(visit.client.owner, id) {
+        return Ok(reply::stream("text/event-stream", background::shown(live, after)));
+    }
+    let events = visit.app.store.get_one(visit.client.owner, Kind::Events, id).await;
+    let Some(events) = events else {
+        return Err(wrong("stream: only responses made in the background can be streamed again"));
+    };
+    let mut left = &events[..];
+    for _ in 0..after {
+        let end = memchr::memmem::find(left, b"\n\n").map_or(left.len(), |end| end + 2);
+        left = &left[end..];
+    }
+    Ok(reply::stream("text/event-stream", reply::full(Bytes::copy_from_slice(left))))
+}
+
+/// `DELETE /v1/responses/{id}`
+pub(super) async fn delete(visit: &Visit, id: &str) -> Result<Reply, Refused> {
+    object(visit, id).await?;
+    if let Some(live) = visit.app.live.get(visit.client.owner, id) {
+        live.cancel();
+    }
+    for kind in [Kind::Answer, Kind::Turn, Kind::Events] {
+        visit.app.store.delete(visit.client.owner, kind, id).await;
+    }
+    let mut out = b"{".to_vec();
+    write::key(&mut out, "id");
+    write::string(&mut out, id);
+    out.extend_from_slice(b",\"object\":\"response\",\"deleted\":true}");
+    Ok(json(out))
+}
+
+/// `POST /v1/responses/{id}/cancel`
+pub(super) async fn cancel(visit: &Visit, id: &str) -> Result<Reply, Refused> {
+    let kept = object(visit, id).await?;
+    let fields = serde_json::from_slice::<Fields<'_>>(&kept).unwrap_or_default();
+    if fields.get("background").map(Raw::get) != Some("true") {
+        return Err(wrong("only a response that is made in the background can be cancelled"));
+    }
+    if let Some(live) = visit.app.live.get(visit.client.owner, id) {
+        live.cancel();
+        Arc::clone(&live).ended().await;
+    }
+    let kept = object(visit, id).await?;
+    Ok(json(background::settled(visit, id, kept)))
+}
+
+/// `GET /v1/responses/{id}/input_items`
+pub(super) async fn input_items(visit: &Visit, id: &str, query: &str) -> Result<Reply, Refused> {
+    object(visit, id).await?;
+    let items = session::question_items(&visit.app, visit.client.owner, id).await;
+    Ok(json(Page::new(query)?.of(items.ok_or_else(|| missing(id))?)?))
+}

@@ -1,0 +1,226 @@
+//! Responses and conversations as things that can be asked for.
+
+use http::Method;
+use serde_json::{Value, json};
+use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
+
+use super::support::{Gate, items, tool, words};
+
+const MODEL: &str = "gemini-3-flash";
+
+fn path(response: &Value, rest: &str) -> String {
+    format!("/v1/responses/{}{rest}", response["id"].as_str().unwrap())
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    list["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_response_is_retrieved_listed_and_deleted() {
+    let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
+    let input: Vec<_> =
+        (0..3).map(|n| json!({"role": "user", "content": format!("part {n}")})).collect();
+    let made = gate.respond(json!({"model": MODEL, "input": input, "metadata": {"a": "b"}})).await;
+    assert_eq!(gate.get(&path(&made, "")).await.ok(), made);
+    let list = gate.get(&path(&made, "/input_items?order=asc&limit=2")).await.ok();
+    assert_eq!(list["has_more"], true);
+    assert_eq!(list["data"][0]["content"][0]["text"], "part 0");
+    let after = list["last_id"].as_str().unwrap();
+    let rest = gate.get(&path(&made, &format!("/input_items?order=asc&after={after}"))).await.ok();
+    assert_eq!(ids(&rest).len(), 1);
+    assert_eq!(rest["data"][0]["content"][0]["text"], "part 2");
+    assert_eq!(gate.post(&path(&made, "/cancel"), json!({})).await.status, 400);
+    let gone = gate.delete(&path(&made, "")).await.ok();
+    assert_eq!((&gone["deleted"], &gone["id"]), (&json!(true), &made["id"]));
+    assert_eq!(gate.get(&path(&made, "")).await.status, 404);
+    assert_eq!(gate.get(&path(&made, "/input_items")).await.status, 404);
+    assert_eq!(gate.delete(&path(&made, "")).await.status, 404);
+}
+
+#[tokio::test]
+async fn r98_a_stream_can_be_retrieved() {
+    let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
+    let body = json!({"model": MODEL, "input": "x", "stream": true});
+    let events = gate.post("/v1/responses", body).await.events();
+    let made = &events.last().unwrap()["response"];
+    assert_eq!(&gate.get(&path(made, "")).await.ok(), made);
+    assert_eq!(gate.get(&path(made, "?stream=true")).await.status, 400);
+}
+
+#[tokio::test]
+async fn an_item_reference_becomes_the_item() {
+    let gate = Gate::scripted(Script::new().text("Well said.").times(0)).await;
+    let first = gate.respond(json!({"model": MODEL, "input": "a"})).await;
+    let ids = first["output"].as_array().unwrap().iter().map(|item| item["id"].clone());
+    let mut input = vec![json!({"role": "user", "content": "a"})];
+    input.extend(ids.map(|id| json!({"type": "item_reference", "id": id})));
+    input.push(json!({"role": "user", "content": "b"}));
+    gate.respond(json!({"model": MODEL, "input": input})).await;
+    let asked = gate.last_asked();
+    assert_eq!(asked["contents"][1]["parts"][0]["text"], "Well said.", "{asked}");
+    gate.check_signatures(true);
+}
+
+#[tokio::test]
+async fn a_background_response_is_polled_and_streamed_again() {
+    let gate = Gate::scripted(Script::new().text("A long story.").times(0)).await;
+    let body = json!({"model": MODEL, "input": "x", "background": true, "stream": true});
+    let got = gate.post("/v1/responses", body).await;
+    let events = got.events();
+    let made = &events.last().unwrap()["response"];
+    assert_eq!((&made["status"], &made["background"]), (&json!("completed"), &json!(true)));
+    let again = gate.get(&path(made, "?stream=true")).await;
+    assert_eq!(again.text, got.text);
+    let rest = gate.get(&path(made, "?stream=true&starting_after=3")).await.events();
+    assert_eq!(rest, events[4..]);
+
+    let body = json!({"model": MODEL, "input": "x", "background": true});
+    let queued = gate.respond(body).await;
+    assert_eq!(queued["status"], "queued");
+    // Streaming it waits for the end.
+    let events = gate.get(&path(&queued, "?stream=true")).await.events();
+    assert_eq!(events.last().unwrap()["type"], "response.completed");
+    let done = gate.get(&path(&queued, "")).await.ok();
+    assert_eq!((&done["status"], words(&done).as_str()), (&json!("completed"), "A long story."));
+    let next = json!({"model": MODEL, "input": "y", "previous_response_id": queued["id"]});
+    assert_eq!(gate.post("/v1/responses", next).await.status, 200);
+    let unstored = json!({"model": MODEL, "input": "x", "background": true, "store": false});
+    assert_eq!(gate.post("/v1/responses", unstored).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_background_response_is_cancelled() {
+    let fault = Fault::Stall { after: 0, ms: None };
+    let config = SimConfig {
+        faults: vec![FaultRule { fault, when: When::Always }],
+        ..SimConfig::scripted(Script::new().text("never").times(0))
+    };
+    let gate = Gate::with(config, "").await;
+    let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
+    let cancelled = gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
+    assert_eq!(cancelled["status"], "cancelled");
+    assert_eq!(gate.get(&path(&queued, "")).await.ok()["status"], "cancelled");
+    let again = gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
+    assert_eq!(again["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_background_failure_can_be_asked_for() {
+    let fault = serde_json::from_value(json!({"kind": "status", "code": 400})).unwrap();
+    let config = SimConfig {
+        faults: vec![FaultRule { fault, when: When::Always }],
+        ..SimConfig::scripted(Script::new().text("never").times(0))
+    };
+    let gate = Gate::with(config, "").await;
+    let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
+    let events = gate.get(&path(&queued, "?stream=true")).await.events();
+    assert_eq!(events.last().unwrap()["type"], "response.failed");
+    assert_eq!(gate.get(&path(&queued, "")).await.ok()["status"], "failed");
+}
+
+#[tokio::test]
+async fn conversations_are_made_filled_and_emptied() {
+    let gate = Gate::scripted(Script::new().text("Noted.").times(0)).await;
+    let note = json!({"type": "message", "role": "user", "content": "note 1"});
+    let made =
+        gate.post("/v1/conversations", json!({"items": [note], "metadata": {"k": "v"}})).await.ok();
+    let id = made["id"].as_str().unwrap();
+    assert!(id.starts_with("conv_"), "{made}");
+    let at = |rest: &str| format!("/v1/conversations/{id}{rest}");
+    let more = json!({"items": [{"role": "user", "content": "note 2"}]});
+    let added = gate.post(&at("/items"), more).await.ok();
+    assert_eq!(ids(&added).len(), 1);
+    gate.respond(json!({"model": MODEL, "input": "go", "conversation": id})).await;
+    let asked = gate.last_asked().to_string();
+    assert!(asked.contains("note 1") && asked.contains("note 2"), "r95 {asked}");
+    let list = gate.get(&at("/items?order=asc&limit=100")).await.ok();
+    let all = ids(&list);
+    assert_eq!(all.len(), 5, "two notes, a question, an answer and its signature: {list}");
+    let item = gate.get(&at(&format!("/items/{}", all[1]))).await.ok();
+    assert_eq!(item["content"][0]["text"], "note 2");
+    assert_eq!(gate.delete(&at(&format!("/items/{}", all[1]))).await.ok()["id"], made["id"]);
+    assert_eq!(gate.get(&at(&format!("/items/{}", all[1]))).await.status, 404);
+    gate.respond(json!({"model": MODEL, "input": "go on", "conversation": {"id": id}})).await;
+    assert!(!gate.last_asked().to_string().contains("note 2"));
+    let updated = gate.post(&at(""), json!({"metadata": {"k": "w"}, "tools": [tool("t")]})).await;
+    assert_eq!(updated.ok()["metadata"]["k"], "w");
+    assert_eq!(gate.get(&at("")).await.ok()["tools"][0]["name"], "t", "r94: tools are read");
+    gate.post(&at(""), json!({"tools": []})).await.ok();
+    assert!(gate.get(&at("")).await.ok().get("tools").is_none(), "r94: tools are cleared");
+    assert_eq!(gate.delete(&at("")).await.ok()["deleted"], true);
+    for gone in [at(""), at("/items")] {
+        assert_eq!(gate.get(&gone).await.status, 404, "{gone}");
+    }
+    let lost = json!({"model": MODEL, "input": "x", "conversation": id});
+    assert_eq!(gate.post("/v1/responses", lost).await.status, 404);
+    let bad = json!({"items": [{"type": "message", "role": "user", "content": 5}]});
+    assert_eq!(gate.post("/v1/conversations", bad).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_conversation_is_compacted_and_goes_on() {
+    let gate = Gate::scripted(Script::new().text("They like tea.").times(0)).await;
+    let first = gate.respond(json!({"model": MODEL, "input": "I like tea."})).await;
+    let body = json!({"model": MODEL, "input": "And milk.", "previous_response_id": first["id"]});
+    let compacted = gate.post("/v1/responses/compact", body).await.ok();
+    assert_eq!(compacted["object"], "response.compaction");
+    assert_eq!(items(&compacted, "compaction").len(), 1);
+    let mut input = compacted["output"].as_array().unwrap().clone();
+    input.push(json!({"role": "user", "content": "What do I like?"}));
+    gate.respond(json!({"model": MODEL, "input": input})).await;
+    assert!(gate.last_asked().to_string().contains("They like tea."));
+}
+
+#[tokio::test]
+async fn every_id_of_one_key_is_unknown_to_another() {
+    let settings = "[clients]\nkeys = [\"a\", \"b\"]\n";
+    let gate = Gate::with(SimConfig::scripted(Script::new().text("x").times(0)), settings).await;
+    let conversation = gate.post("/v1/conversations", json!({})).await.ok();
+    let conversation = conversation["id"].as_str().unwrap().to_owned();
+    let first = gate
+        .respond(json!({"model": MODEL, "input": "secret", "conversation": conversation}))
+        .await;
+    let list = gate.get(&format!("/v1/conversations/{conversation}/items")).await.ok();
+    let item = ids(&list)[0].to_owned();
+    let thread = json!({"model": "claude-x", "max_tokens": 9, "thread": {"type": "create"}, "messages": [{"role": "user", "content": "secret"}]});
+    let message = gate.post("/v1/messages", thread).await.ok();
+    let response = path(&first, "");
+    let events = format!("{response}?stream=true");
+    let inputs = format!("{response}/input_items");
+    let cancel = format!("{response}/cancel");
+    let at = format!("/v1/conversations/{conversation}");
+    let items = format!("{at}/items");
+    let one = format!("{items}/{item}");
+    let go_on = json!({"model": MODEL, "input": "x", "previous_response_id": first["id"]});
+    let speak = json!({"model": MODEL, "input": "x", "conversation": conversation});
+    let follow = json!({"model": "claude-x", "max_tokens": 9, "thread": {"type": "continue", "previous_message_id": message["id"]}, "messages": [{"role": "user", "content": "y"}]});
+    let nothing = json!({});
+    for (method, path, body) in [
+        (Method::GET, response.as_str(), None),
+        (Method::GET, events.as_str(), None),
+        (Method::GET, inputs.as_str(), None),
+        (Method::POST, cancel.as_str(), Some(&nothing)),
+        (Method::DELETE, response.as_str(), None),
+        (Method::GET, at.as_str(), None),
+        (Method::POST, at.as_str(), Some(&nothing)),
+        (Method::DELETE, at.as_str(), None),
+        (Method::GET, items.as_str(), None),
+        (Method::POST, items.as_str(), Some(&nothing)),
+        (Method::GET, one.as_str(), None),
+        (Method::DELETE, one.as_str(), None),
+        (Method::POST, "/v1/responses", Some(&go_on)),
+        (Method::POST, "/v1/responses", Some(&speak)),
+        (Method::POST, "/v1/responses/compact", Some(&go_on)),
+        (Method::POST, "/v1/gemini", Some(&speak)),
+        (Method::POST, "/v1/messages", Some(&follow)),
+    ] {
+        let got = gate.send(method.clone(), path, "b", body).await;
+        assert_eq!(got.status, 404, "{method} {path}: {got:?}");
+    }
+    let reference = json!({"model": MODEL, "input": [{"type": "item_reference", "id": item}, {"role": "user", "content": "x"}]});
+    gate.send(Method::POST, "/v1/responses", "b", Some(&reference)).await.ok();
+    assert!(!gate.last_asked().to_string().contains("secret"));
+    gate.respond(go_on).await;
+    assert_eq!(gate.post("/v1/messages", follow).await.status, 200);
+}

@@ -1,0 +1,23 @@
+//! Python, with packages.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::{exists, need, run, target_dir};
+
+/// A Python that has the packages of a requirements file, in an environment of that name.
+pub(crate) fn with_packages(name: &str, requirements: &Path) -> anyhow::Result<PathBuf> {
+    need("python3", "python3")?;
+    let folder = target_dir().join("python").join(name);
+    let python = folder.join("bin").join("python");
+    if !exists(Command::new(&python).args(["-m", "pip", "--version"])) {
+        if !exists(Command::new("python3").args(["-c", "import ensurepip"])) {
+            need("python3-venv", "python3-venv")?;
+        }
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    }
+    run(Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .arg(requirements))?;
+    Ok(python)
+}
