@@ -2,50 +2,75 @@
 //! same bytes.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use toolgate_core::canon::{Encoder, Event, Grammar, IdGen, Stamp};
-use toolgate_core::gemini::{Backend, Exchange, StreamDecoder, Target};
-use toolgate_core::seal::Sealer;
-use toolgate_core::{anthropic, chat, gemini, responses};
+use std::sync::{Arc, LazyLock};
 
-fn exchange() -> Exchange {
-    Exchange {
+use libfuzzer_sys::fuzz_target;
+use toolgate_core::canon::{Event, Grammar, IdGen, Stamp, ToolName};
+use toolgate_core::gemini::{Backend, Exchange, StreamDecoder, Target, ToolEntry, ToolInput};
+use toolgate_core::json::Raw;
+use toolgate_core::schema::Checker;
+use toolgate_core::seal::Sealer;
+use toolgate_core::translate::{Echo, Translator};
+
+/// A tool with a schema, and one that takes text: what the golden answers call, and more.
+static EXCHANGE: LazyLock<Arc<Exchange>> = LazyLock::new(|| {
+    let schema = r#"{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"integer"},"todos":{"type":"array","items":{"type":"object"}}},"required":["command"]}"#;
+    let schema = Raw::parse(schema.to_owned());
+    let entry = |name: &str, input| ToolEntry {
+        alias: name.to_owned(),
+        name: ToolName::plain(name.to_owned()),
+        input,
+    };
+    let checker = Arc::new(Checker::new(schema.as_ref()));
+    Arc::new(Exchange {
         target: Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer },
-        tools: Vec::new(),
+        tools: vec![
+            entry("Bash", ToolInput::Json(checker)),
+            entry("TodoWrite", ToolInput::Json(Arc::new(Checker::default()))),
+            entry("Read", ToolInput::Freeform),
+        ],
         one_call: false,
         answer_function: None,
-    }
+    })
+});
+
+fn echoes() -> [Echo; 4] {
+    [
+        Echo::Anthropic(Default::default()),
+        Echo::Chat(Default::default()),
+        Echo::Gemini(Default::default()),
+        Echo::Responses(Default::default()),
+    ]
 }
 
-/// Every client's bytes, one after the other.
-fn translated<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
-    let stamp = || Stamp { ids: IdGen::new(1), created: 0 };
-    let sealer = Sealer::default;
-    let mut encoders: [Box<dyn Encoder>; 4] = [
-        Box::new(anthropic::StreamEncoder::new(Default::default(), stamp(), sealer())),
-        Box::new(chat::StreamEncoder::new(Default::default(), stamp(), sealer())),
-        Box::new(gemini::StreamEncoder::new(Default::default(), stamp(), sealer())),
-        Box::new(responses::StreamEncoder::new(Default::default(), stamp(), sealer())),
-    ];
-    let mut outputs = vec![Vec::new(); encoders.len()];
-    let mut grammar = Grammar::default();
-    let mut sink = |event: &Event<'_>| {
-        grammar.feed(event).unwrap();
-        for (encoder, out) in encoders.iter_mut().zip(&mut outputs) {
-            encoder.event(event, out);
+/// Every client's bytes.
+fn translated(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
+    let translate = |echo: Echo| {
+        let stamp = Stamp { ids: IdGen::new(1), created: 0 };
+        let encoder = echo.encoder(stamp, Sealer::default());
+        let mut translator = Translator::new(Arc::clone(&EXCHANGE), IdGen::new(2), encoder);
+        let mut out = Vec::new();
+        for piece in pieces {
+            translator.feed(piece, &mut out);
         }
+        translator.finish(&mut out);
+        if let Some(failure) = translator.seen().failure.clone() {
+            translator.fail(failure, &mut out);
+        }
+        out
     };
-    let mut decoder = StreamDecoder::new(exchange(), IdGen::new(2));
-    for piece in pieces {
-        decoder.feed(piece, &mut sink);
-    }
-    decoder.finish(&mut sink);
-    grammar.finish().unwrap();
-    outputs
+    echoes().map(translate).into()
 }
 
 fuzz_target!(|input: &[u8]| {
     let Some((&size, bytes)) = input.split_first() else { return };
-    let whole = translated(std::iter::once(bytes));
-    assert_eq!(translated(bytes.chunks(usize::from(size) + 1)), whole);
+    let mut grammar = Grammar::default();
+    let mut sink = |event: &Event<'_>| grammar.feed(event).unwrap();
+    let mut decoder = StreamDecoder::new(Arc::clone(&EXCHANGE), IdGen::new(2));
+    decoder.feed(bytes, &mut sink);
+    decoder.finish(&mut sink);
+    grammar.finish().unwrap();
+
+    let pieces: Vec<&[u8]> = bytes.chunks(usize::from(size) + 1).collect();
+    assert_eq!(translated(&pieces), translated(&[bytes]));
 });

@@ -9,6 +9,9 @@ use crate::command::root;
 
 /// Puts the golden files that suit a target into its corpus.
 pub(crate) fn copy(target: &str, corpus: &Path, max_len: usize) -> anyhow::Result<()> {
+    if target == "schema" {
+        return write_schemas(corpus);
+    }
     for (number, path) in golden_files()?.iter().enumerate() {
         if suits(target, path) && fs::metadata(path)?.len() <= max_len as u64 {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -16,6 +19,37 @@ pub(crate) fn copy(target: &str, corpus: &Path, max_len: usize) -> anyhow::Resul
         }
     }
     Ok(())
+}
+
+/// The schemas of the golden requests' tools, each as an input of its own.
+fn write_schemas(corpus: &Path) -> anyhow::Result<()> {
+    let mut number = 0;
+    for path in golden_files()? {
+        let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
+        for (at, mark) in text.match_indices("\"input_schema\":") {
+            if let Some(schema) = object(&text[at + mark.len()..]) {
+                fs::write(corpus.join(format!("seed-{number}.json")), schema)?;
+                number += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The object that `text` begins with. Golden files have no brackets in strings that would matter.
+fn object(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return text.get(..=at),
+            b'}' => depth -= 1,
+            _ if depth == 0 => return None,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Writes the member names of all golden files as a dictionary: words that are hard to guess.
@@ -72,11 +106,11 @@ fn suits(target: &str, path: &Path) -> bool {
     match target {
         "sse" => is("sse"),
         "stream" => is("sse") || (is("json") && name.contains("gemini")),
-        "schema" => is("json") && name.contains("schema"),
         "json" => is("json"),
-        _ => target.strip_prefix("request_").is_some_and(|dialect| {
-            is("json") && name.contains("request") && name.contains(dialect)
-        }),
+        // `tools.<dialect>.json`
+        _ => target
+            .strip_prefix("request_")
+            .is_some_and(|dialect| name.ends_with(&format!("tools.{dialect}.json"))),
     }
 }
 

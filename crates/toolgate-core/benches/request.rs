@@ -1,6 +1,8 @@
 //! A whole request: read, understood, and written for Gemini.
 //!
 //! The yardstick is `serde_json` parsing the same body into a `Value`: translating should cost less.
+#![expect(missing_docs, reason = "criterion's macros define items without")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
 
 mod conversation;
 
@@ -10,7 +12,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use serde_json::Value;
 use toolgate_core::anthropic::decode_request;
 use toolgate_core::canon::DecodeOptions;
-use toolgate_core::gemini::{Backend, EncodeOptions, Target, encode_request};
+use toolgate_core::gemini::upstream::{EncodeOptions, encode_request};
+use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 
@@ -18,7 +21,7 @@ fn request(bench: &mut Criterion) {
     let sealer = Sealer::default();
     let options = DecodeOptions { sealer: &sealer };
     let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
-    let cache = Cache::new(256);
+    let cache = Cache::default();
     let encode = EncodeOptions::new(&cache);
     let mut group = bench.benchmark_group("request");
     for (name, bytes) in [("60 kB", 60_000), ("250 kB", 250_000), ("1 MB", 1_000_000)] {

@@ -170,6 +170,15 @@ impl Encoder for AnyEncoder {
         }
     }
 
+    fn is_holding(&self) -> bool {
+        match self {
+            Self::Anthropic(encoder) => encoder.is_holding(),
+            Self::Chat(encoder) => encoder.is_holding(),
+            Self::Gemini(encoder) => encoder.is_holding(),
+            Self::Responses(encoder) => encoder.is_holding(),
+        }
+    }
+
     fn ping(&mut self, out: &mut Vec<u8>) {
         match self {
             Self::Anthropic(encoder) => encoder.ping(out),
@@ -213,14 +222,6 @@ struct Tap<E> {
     whole: Option<Assembler>,
 }
 
-impl<E: Encoder> Tap<E> {
-    fn flush(&mut self, out: &mut Vec<u8>) {
-        let before = out.len();
-        self.encoder.flush(out);
-        self.seen.visible |= out.len() > before;
-    }
-}
-
 impl<E: Encoder> Translator<E> {
     /// A translator for one answer.
     pub fn new(exchange: Arc<Exchange>, ids: IdGen, encoder: E) -> Self {
@@ -231,13 +232,13 @@ impl<E: Encoder> Translator<E> {
     /// Takes more of Gemini's bytes.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.decoder.feed(bytes, &mut Into { tap: &mut self.tap, out });
-        self.tap.flush(out);
+        self.tap.encoder.flush(out);
     }
 
     /// Takes the end of Gemini's bytes.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.decoder.finish(&mut Into { tap: &mut self.tap, out });
-        self.tap.flush(out);
+        self.tap.encoder.flush(out);
     }
 
     /// What has been seen so far.
@@ -331,7 +332,7 @@ impl<E: Encoder> Sink for Into<'_, E> {
             self.tap.encoder.event(&held, self.out);
         }
         self.tap.encoder.event(event, self.out);
-        *visible |= self.out.len() > before;
+        *visible |= self.out.len() > before || self.tap.encoder.is_holding();
     }
 }
 

@@ -1,7 +1,8 @@
 //! What must hold for every request that a dialect can read.
 
 use toolgate_core::canon::{DecodeOptions, Decoded, Request};
-use toolgate_core::gemini::{Backend, EncodeOptions, Target, encode_request};
+use toolgate_core::gemini::upstream::{EncodeOptions, encode_request};
+use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 use toolgate_core::validate::{AnySignature, Method, request as judge};

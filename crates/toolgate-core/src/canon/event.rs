@@ -172,6 +172,11 @@ pub trait Encoder {
     /// no more events are at hand; the end of the stream does it by itself.
     fn flush(&mut self, _out: &mut Vec<u8>) {}
 
+    /// Whether [`flush`](Self::flush) has something to write.
+    fn is_holding(&self) -> bool {
+        false
+    }
+
     /// Writes this dialect's sign of life; nothing where the dialect has none.
     fn ping(&mut self, out: &mut Vec<u8>);
 }

@@ -179,6 +179,10 @@ impl Encoder for StreamEncoder {
         }
     }
 
+    fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
     fn ping(&mut self, _out: &mut Vec<u8>) {}
 }
 

@@ -3,7 +3,6 @@
 #[path = "../grammar/anthropic.rs"]
 mod anthropic;
 #[path = "../grammar/chat.rs"]
-#[expect(dead_code, reason = "shared with the tests of the dialect")]
 mod chat;
 #[path = "../grammar/gemini.rs"]
 #[expect(dead_code, reason = "shared with the tests of the dialect")]

@@ -249,7 +249,7 @@ impl Turn {
             input,
             signature: signature.and_then(|it| self.sign(it)),
         };
-        self.say(&Event::Call(call), sink);
+        sink.event(&Event::Call(call));
     }
 
     /// The arguments of the function that stands for a structured answer are the answer's text.
@@ -266,7 +266,7 @@ impl Turn {
             Some(ToolEntry { input: ToolInput::Freeform, .. }) | None => args,
         };
         self.has_content = true;
-        self.say(&Event::Text(Text::new(&args.compact())), sink);
+        sink.event(&Event::Text(Text::new(&args.compact())));
     }
 
     fn checked<'a>(

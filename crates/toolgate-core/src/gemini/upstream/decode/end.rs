@@ -93,7 +93,7 @@ impl Turn {
 
     fn close(&mut self, reason: FinishReason, sink: &mut dyn Sink) {
         for grounding in std::mem::take(&mut self.grounding) {
-            self.say(&Event::Grounding(grounding), sink);
+            sink.event(&Event::Grounding(grounding));
         }
         if self.imitation.count > 0 {
             let detail = format!("{} calls written as text", self.imitation.count);
@@ -105,7 +105,7 @@ impl Turn {
             usage: self.usage,
             losses: std::mem::take(&mut self.losses),
         };
-        self.end(finish, sink);
+        self.end(&Event::Finish(finish), sink);
     }
 
     fn fail_with(&mut self, kind: FailureKind, reason: String, sink: &mut dyn Sink) {

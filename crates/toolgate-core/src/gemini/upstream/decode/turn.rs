@@ -8,8 +8,8 @@ use super::call::Open;
 use super::imitation::Imitation;
 use super::wire::{Candidate, Chunk, Part, raw_parts};
 use crate::canon::{
-    Event, Failure, Finish, IdGen, Loss, LossCode, Losses, Media, MediaSource, ServerActivity,
-    Signature, Sink, Start, Usage,
+    Event, Failure, IdGen, Loss, LossCode, Losses, Media, MediaSource, ServerActivity, Signature,
+    Sink, Start, Usage,
 };
 use crate::gemini::upstream::Exchange;
 use crate::gemini::upstream::fail::failure_in_stream;
@@ -45,8 +45,6 @@ pub(super) struct Turn {
     /// The call that is not whole yet.
     pub(super) open: Option<Open>,
     pub(super) grounding: Vec<Raw<'static>>,
-    /// The signature of an empty part, until something follows that makes it worth keeping.
-    held: Option<(bool, Signature<'static>)>,
     pub(super) imitation: Imitation,
     pub(super) losses: Losses,
 }
@@ -69,7 +67,6 @@ impl Turn {
             calls: 0,
             open: None,
             grounding: Vec::new(),
-            held: None,
             imitation: Imitation::default(),
             losses: Losses::new(),
         }
@@ -79,22 +76,12 @@ impl Turn {
         self.is_ended
     }
 
-    /// Ends the answer. What it held back was never seen: the turn can be asked for again.
     pub(super) fn fail(&mut self, failure: Failure, sink: &mut dyn Sink) {
-        self.is_ended = true;
-        sink.event(&Event::Fail(failure));
+        self.end(&Event::Fail(failure), sink);
     }
 
-    pub(super) fn end(&mut self, finish: Finish, sink: &mut dyn Sink) {
+    pub(super) fn end(&mut self, event: &Event<'_>, sink: &mut dyn Sink) {
         self.is_ended = true;
-        self.say(&Event::Finish(finish), sink);
-    }
-
-    /// Gives an event on, behind what was held back.
-    pub(super) fn say(&mut self, event: &Event<'_>, sink: &mut dyn Sink) {
-        if let Some((thought, signature)) = self.held.take() {
-            sink.event(&Event::Signature { thought, len: 0, signature });
-        }
         sink.event(event);
     }
 
@@ -229,7 +216,7 @@ impl Turn {
             self.has_content = true;
             let issuer = Some(self.exchange.target.issuer());
             let activity = ServerActivity { kind, body, part: raw, issuer };
-            self.say(&Event::Server(activity), sink);
+            sink.event(&Event::Server(activity));
             return;
         }
         self.unknown("candidates[0].content.parts.", &part.unknown);
@@ -256,23 +243,17 @@ impl Turn {
                 len = text.decode().len();
             }
             if thought {
-                self.say(&Event::Thought(text), sink);
+                sink.event(&Event::Thought(text));
             } else {
                 self.has_content = self.has_content || !is_invisible(&text);
                 self.imitation.feed(&text);
-                self.say(&Event::Text(text), sink);
+                sink.event(&Event::Text(text));
             }
         }
         let signature = signature.map(Text::decode);
         if let Some(signature) = signature.and_then(|it| self.sign(it)) {
             self.settle(sink);
-            if len > 0 {
-                self.say(&Event::Signature { thought, len, signature }, sink);
-            } else if let Some((thought, signature)) =
-                self.held.replace((thought, signature.into_owned()))
-            {
-                sink.event(&Event::Signature { thought, len: 0, signature });
-            }
+            sink.event(&Event::Signature { thought, len, signature });
         }
     }
 
@@ -299,7 +280,7 @@ impl Turn {
             modifiers.push((Cow::Borrowed("thought"), thought));
         }
         let (mime, name) = (mime.map(|it| it.0), name.map(|it| it.0));
-        self.say(&Event::Media(Media { mime, source, name, modifiers }), sink);
+        sink.event(&Event::Media(Media { mime, source, name, modifiers }));
     }
 
     /// A signature of the model that was asked.
