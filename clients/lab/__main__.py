@@ -69,6 +69,8 @@ def is_wanted(client, scenario, model, options):
         return False
     if len(scenario.prompts) > 1 and not client.can_resume:
         return False
+    if scenario.name == "no-arguments" and not client.nothing():
+        return False
     if options.model:
         return model == options.model
     # The thinned matrix: the newer model, and the scenarios that have found most.

@@ -11,7 +11,10 @@ def faults(exchange):
     checker = next((it for end, it in CHECKERS.items() if path.endswith(end)), None)
     # A client may leave before the end: what came until then is all there is to check.
     if checker and exchange.answer["whole"]:
-        yield from checker(frames(exchange.text()), exchange)
+        try:
+            yield from checker(frames(exchange.text()), exchange)
+        except (ValueError, KeyError, TypeError) as error:
+            yield f"{type(error).__name__}: {error}"
 
 
 def frames(text):
@@ -175,7 +178,13 @@ def chat(frames, exchange):
 
 
 def gemini(frames, exchange):
+    # Google gives an error in the middle of a stream as bare JSON, and its SDKs expect that.
+    bare = "".join(data for name, data in frames if name == "?")
+    if bare and "error" not in json.loads(bare):
+        yield f"something that is neither data nor an error: {bare[:80]}"
     for name, data in frames:
+        if name == "?":
+            continue
         if name is not None or data is None:
             yield f"something that is no data: {name or 'a comment'}"
             continue

@@ -60,15 +60,15 @@ class Run:
         elif not self.is_done():
             yield f"it said {self.text[-80:]!r}"
 
-    def was_clean(self):
+    def was_clean(self, but=()):
         """Nothing that Gemini would refuse, no signature lost or doubled."""
         if self.code is None:
             yield f"it did not end within {self.client.seconds} s"
         for request in self.requests:
-            if request["refusal"]:
+            if request["refusal"] and "refusals" not in but:
                 yield f"refused: {request['refusal'][:200]}"
         for what in ("placeholders", "doubled", "mismatches", "unexpected"):
-            if self.counters[what]:
+            if self.counters[what] and what not in but:
                 yield f"{self.counters[what]} {what}"
 
     def answers(self):

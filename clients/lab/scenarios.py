@@ -160,7 +160,8 @@ class Resume(Scenario):
         ]
 
     def check(self, run):
-        yield from super().check(run)
+        yield from run.ended_well()
+        yield from run.was_clean(but=run.client.forgets)
         yield from run.holds("one.txt", "one\n")
         yield from run.holds("two.txt", "two\n")
 
@@ -243,8 +244,15 @@ class Safety(Faulty):
 
 
 class OutOfTokens(Faulty):
+    """The words that there are reach the user. That they are cut, some clients do not say."""
+
     name = "max-tokens"
     fault = {"kind": "finish", "reason": "MAX_TOKENS"}
+
+    def check(self, run):
+        yield from run.was_clean()
+        if not (run.is_done() or run.shows_error() or "will be cut" in run.text):
+            yield f"the words are lost (exit {run.code}, said {run.text[:80]!r})"
 
 
 class Mcp(Scenario):

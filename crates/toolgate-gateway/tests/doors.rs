@@ -140,3 +140,45 @@ async fn losses_are_reported_on_request() {
     let report = got.header("x-toolgate-report").unwrap();
     assert!(report.contains("mystery"), "{report}");
 }
+
+/// E1: a resumed gemini-cli sends every result twice. Older models refuse that, newer ones answer
+/// with nothing; either way it is mended.
+#[tokio::test]
+async fn e1_doubled_results_of_gemini_cli_are_mended() {
+    for model in ["gemini-2.5-flash", "gemini-3.6-flash"] {
+        let lab = Lab::new().await;
+        let call = json!({"functionCall": {"id": "a1", "name": "read", "args": {"path": "x"}}, "thoughtSignature": "skip_thought_signature_validator"});
+        let answer = json!({"functionResponse": {"id": "a1", "name": "read", "response": {"output": "words"}}});
+        let ask = json!({
+            "contents": [
+                {"role": "user", "parts": [{"text": "Read x."}]},
+                {"role": "model", "parts": [call]},
+                {"role": "user", "parts": [answer.clone(), answer]},
+            ],
+            "tools": [{"functionDeclarations": [{"name": "read", "parametersJsonSchema": {"type": "object", "properties": {"path": {"type": "string"}}}}]}],
+        });
+        for verb in ["generateContent", "streamGenerateContent?alt=sse"] {
+            let got = lab.post(&format!("/v1beta/models/{model}:{verb}"), &ask).await;
+            assert!(got.status.is_success(), "{model} {verb}: {}", got.text());
+            assert!(got.text().contains("\"text\""), "{model} {verb}: {}", got.text());
+        }
+    }
+}
+
+/// A stream that breaks in the middle of an event ends before it: what is left can be read.
+#[tokio::test]
+async fn d12_a_cut_gemini_stream_ends_with_a_whole_event() {
+    let event = |text: &str| {
+        let parts = json!([{"text": text}]);
+        format!(
+            "data: {}\r\n\r\n",
+            json!({"candidates": [{"content": {"role": "model", "parts": parts}}]})
+        )
+    };
+    let (first, second) = (event("one"), event("two"));
+    let body = format!("{first}{}", &second[..second.len() - 9]);
+    let lab = Lab::replaying(&[(200, "text/event-stream", &body)], "").await;
+    let ask = json!({"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]});
+    let got = lab.post("/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse", &ask).await;
+    assert_eq!(got.text(), first);
+}

@@ -1,28 +1,22 @@
 //! Gemini to Gemini: the bytes go through as they are, and a tap reads along.
 //!
-//! Where Gemini refuses a client's history (a resumed gemini-cli sends results twice), it is mended
-//! as for every other dialect and sent once more.
-
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+//! Where Gemini refuses a client's history (a resumed gemini-cli sends results twice), or answers it
+//! with nothing, as its newer models do, it is mended as for every other dialect and sent once more.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, Request, Response};
-use http_body::Frame;
+use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio::time::Sleep;
-use toolgate_core::canon::{Call, Event, Finish};
-use toolgate_core::canon::{Failure, FailureKind, IdGen, Sink};
-use toolgate_core::gemini::upstream::{StreamDecoder, decode_error};
+use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::gemini::upstream::decode_error;
 use toolgate_core::translate::Dialect;
 
+use super::passing::Passing;
 use super::{Visit, turns};
 use crate::reply::{self, Reply};
 use crate::session;
-use crate::turn::{Ask, Ledger, Next, Plan};
+use crate::turn::{Ask, Next, Plan};
 use crate::upstream::whole;
 
 const DIALECT: Dialect = Dialect::Gemini;
@@ -66,8 +60,22 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let generates = matches!(asked.verb, "generateContent" | "streamGenerateContent");
     let (status, headers, refusal) = loop {
         let failure = match plan.ask().await {
+            Ok(response) if response.status().is_success() && !generates => {
+                ledger.answered();
+                let (head, body) = response.into_parts();
+                let body = body.map_err(std::io::Error::other).boxed_unsync();
+                return like(&head, body);
+            }
             Ok(response) if response.status().is_success() => {
-                return passed(response, &visit, &plan, ledger, generates);
+                let (head, answer) = response.into_parts();
+                let passing = Passing::open(answer, is_stream && sse, &visit, &plan, ledger).await;
+                if passing.is_no_good()
+                    && (sse || !is_stream)
+                    && let Some(reply) = mended(&visit, &asked, is_stream, body).await
+                {
+                    return reply;
+                }
+                return like(&head, passing.boxed_unsync());
             }
             Ok(response) => {
                 let (head, body) = response.into_parts();
@@ -96,14 +104,13 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
         }
     };
     let (failure, body_of_refusal) = refusal;
-    if generates && failure.kind == FailureKind::InvalidRequest && (sse || !is_stream) {
-        let path = Some((asked.model.to_owned(), is_stream));
-        let ask = Ask { path, ..Ask::new(DIALECT, body, visit.client.owner) };
-        if let Ok(outcome) = turns::run(&visit, &ask).await {
-            visit.app.metrics.rescued("history_mended");
-            ledger.answered();
-            return turns::shown(&visit, outcome, None).await;
-        }
+    if generates
+        && failure.kind == FailureKind::InvalidRequest
+        && (sse || !is_stream)
+        && let Some(reply) = mended(&visit, &asked, is_stream, body).await
+    {
+        ledger.answered();
+        return reply;
     }
     ledger.failed(&failure);
     let mut reply = reply::json(status, body_of_refusal);
@@ -183,120 +190,22 @@ fn passed_headers(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
         .collect()
 }
 
-fn passed(
-    response: Response<Incoming>,
-    visit: &Visit,
-    plan: &Plan,
-    mut ledger: Ledger,
-    generates: bool,
-) -> Reply {
-    let (head, body) = response.into_parts();
-    let kind = head.headers.get(CONTENT_TYPE).cloned();
-    let body = if generates {
-        let decoder = StreamDecoder::new(plan.exchange().clone(), IdGen::new(visit.seed));
-        Passing {
-            body: Some(body),
-            decoder,
-            heard: Heard { calls: Vec::new(), end: None },
-            ledger: Some(ledger),
-            silence: Box::pin(tokio::time::sleep(plan.idle())),
-            idle: plan.idle(),
-            last: Instant::now(),
-            _room: visit.room.clone(),
-        }
-        .boxed_unsync()
-    } else {
-        ledger.answered();
-        body.map_err(std::io::Error::other).boxed_unsync()
-    };
+/// The same question with its history in order, as for every other dialect; `None` where that does
+/// not help.
+async fn mended(visit: &Visit, asked: &Asked<'_>, is_stream: bool, body: Bytes) -> Option<Reply> {
+    let path = Some((asked.model.to_owned(), is_stream));
+    let ask = Ask { path, ..Ask::new(DIALECT, body, visit.client.owner) };
+    let outcome = turns::run(visit, &ask).await.ok()?;
+    visit.app.metrics.rescued("history_mended");
+    Some(turns::shown(visit, outcome, None).await)
+}
+
+/// An answer of the upstream's kind.
+fn like(head: &http::response::Parts, body: reply::Body) -> Reply {
     let mut reply = reply::stream("application/json", body);
     *reply.status_mut() = head.status;
-    if let Some(kind) = kind {
-        reply.headers_mut().insert(CONTENT_TYPE, kind);
+    if let Some(kind) = head.headers.get(CONTENT_TYPE) {
+        reply.headers_mut().insert(CONTENT_TYPE, kind.clone());
     }
     reply
-}
-
-/// The upstream's body, read along.
-struct Passing {
-    body: Option<Incoming>,
-    decoder: StreamDecoder,
-    heard: Heard,
-    ledger: Option<Ledger>,
-    silence: Pin<Box<Sleep>>,
-    idle: Duration,
-    last: Instant,
-    _room: std::sync::Arc<crate::app::Admitted>,
-}
-
-struct Heard {
-    calls: Vec<Call<'static>>,
-    end: Option<Result<Finish, Failure>>,
-}
-
-impl Sink for Heard {
-    fn event(&mut self, event: &Event<'_>) {
-        match event {
-            Event::Call(call) => self.calls.push(call.clone().into_owned()),
-            Event::Finish(finish) => self.end = Some(Ok(finish.clone())),
-            Event::Fail(failure) => self.end = Some(Err(failure.clone())),
-            Event::Start(_)
-            | Event::Text(_)
-            | Event::Thought(_)
-            | Event::Signature { .. }
-            | Event::Media(_)
-            | Event::Server(_)
-            | Event::Grounding(_) => {}
-        }
-    }
-}
-
-impl Passing {
-    fn end(&mut self) {
-        self.body = None;
-        self.decoder.finish(&mut self.heard);
-        let Some(mut ledger) = self.ledger.take() else { return };
-        match self.heard.end.take() {
-            Some(Ok(finish)) => ledger.done(self.heard.calls.iter(), &finish),
-            Some(Err(failure)) => ledger.failed(&failure),
-            None => ledger.answered(),
-        }
-    }
-}
-
-impl http_body::Body for Passing {
-    type Data = Bytes;
-    type Error = std::io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        let this = &mut *self;
-        let Some(body) = &mut this.body else { return Poll::Ready(None) };
-        match Pin::new(body).poll_frame(context) {
-            Poll::Ready(Some(Ok(frame))) => {
-                this.last = Instant::now();
-                if let Some(bytes) = frame.data_ref() {
-                    this.decoder.feed(bytes, &mut this.heard);
-                }
-                Poll::Ready(Some(Ok(frame)))
-            }
-            // A connection that breaks ends the stream without a finish: Gemini's clients retry
-            // that, while they give up on a broken connection.
-            Poll::Ready(Some(Err(_)) | None) => {
-                this.end();
-                Poll::Ready(None)
-            }
-            Poll::Pending => loop {
-                ready!(this.silence.as_mut().poll(context));
-                let until = this.last + this.idle;
-                if Instant::now() >= until {
-                    this.end();
-                    return Poll::Ready(None);
-                }
-                this.silence.as_mut().reset(until.into());
-            },
-        }
-    }
 }

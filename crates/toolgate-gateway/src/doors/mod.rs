@@ -3,6 +3,7 @@
 mod gemini;
 mod models;
 pub(crate) mod ops;
+mod passing;
 mod responses;
 pub(crate) mod turns;
 mod visit;

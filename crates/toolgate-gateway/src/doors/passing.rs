@@ -1,0 +1,214 @@
+//! An answer that goes through as it is, read along.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use http_body::Frame;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use serde::de::IgnoredAny;
+use tokio::time::Sleep;
+use toolgate_core::canon::{Call, Event, Failure, FailureKind, Finish, IdGen, Sink};
+use toolgate_core::gemini::upstream::StreamDecoder;
+
+use super::Visit;
+use crate::turn::{Ledger, Plan};
+
+/// The upstream's body.
+pub(super) struct Passing {
+    body: Option<Incoming>,
+    decoder: StreamDecoder,
+    heard: Heard,
+    ledger: Option<Ledger>,
+    silence: Pin<Box<Sleep>>,
+    idle: Duration,
+    last: Instant,
+    /// Whether it is made of events, which are given on whole or not at all.
+    is_events: bool,
+    /// What came and was not given on yet.
+    kept: BytesMut,
+    _room: std::sync::Arc<crate::app::Admitted>,
+}
+
+#[derive(Default)]
+struct Heard {
+    calls: Vec<Call<'static>>,
+    /// Something came that a client shows or runs.
+    visible: bool,
+    end: Option<Result<Finish, Failure>>,
+}
+
+impl Sink for Heard {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Call(call) => {
+                self.visible = true;
+                self.calls.push(call.clone().into_owned());
+            }
+            Event::Text(_) | Event::Thought(_) | Event::Media(_) | Event::Server(_) => {
+                self.visible = true;
+            }
+            Event::Finish(finish) => self.end = Some(Ok(finish.clone())),
+            Event::Fail(failure) => self.end = Some(Err(failure.clone())),
+            Event::Start(_) | Event::Signature { .. } | Event::Grounding(_) => {}
+        }
+    }
+}
+
+impl Passing {
+    /// Reads until there is something to show, or the end: until then the turn can be saved.
+    pub(super) async fn open(
+        body: Incoming,
+        is_events: bool,
+        visit: &Visit,
+        plan: &Plan,
+        ledger: Ledger,
+    ) -> Self {
+        let decoder = StreamDecoder::new(plan.exchange().clone(), IdGen::new(visit.seed));
+        let idle = plan.idle();
+        let mut passing = Self {
+            body: Some(body),
+            decoder,
+            heard: Heard::default(),
+            ledger: Some(ledger),
+            silence: Box::pin(tokio::time::sleep(idle)),
+            idle,
+            last: Instant::now(),
+            is_events,
+            kept: BytesMut::new(),
+            _room: visit.room.clone(),
+        };
+        while let Some(body) = &mut passing.body
+            && !passing.heard.visible
+        {
+            match tokio::time::timeout(idle, body.frame()).await {
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        passing.decoder.feed(&bytes, &mut passing.heard);
+                        passing.kept.extend_from_slice(&bytes);
+                    }
+                }
+                Ok(Some(Err(_)) | None) | Err(_) => passing.end(),
+            }
+        }
+        passing.last = Instant::now();
+        passing
+    }
+
+    /// Whether it ended without anything that a client could go on with.
+    pub(super) fn is_no_good(&self) -> bool {
+        let Some(Err(failure)) = &self.heard.end else { return false };
+        let is_idle = matches!(
+            failure.kind,
+            FailureKind::Cut | FailureKind::EmptyTurn | FailureKind::MalformedCall
+        );
+        is_idle && self.body.is_none() && !self.heard.visible
+    }
+
+    fn end(&mut self) {
+        self.body = None;
+        self.decoder.finish(&mut self.heard);
+        let Some(mut ledger) = self.ledger.take() else { return };
+        match &self.heard.end {
+            Some(Ok(finish)) => ledger.done(self.heard.calls.iter(), finish),
+            Some(Err(failure)) => ledger.failed(failure),
+            None => ledger.answered(),
+        }
+    }
+
+    /// What of the kept bytes can be given on.
+    fn whole_events(&mut self) -> Bytes {
+        if !self.is_events {
+            return self.kept.split().freeze();
+        }
+        if self.body.is_some() {
+            return self.kept.split_to(events_end(&self.kept)).freeze();
+        }
+        // The end. An event that was cut would keep clients from asking again: gemini-cli gives up
+        // on JSON that it cannot read. Google's errors in a stream are not events.
+        let whole = events_end(&self.kept);
+        let rest = &self.kept[whole..];
+        let is_cut = rest
+            .strip_prefix(b"data:")
+            .is_some_and(|data| serde_json::from_slice::<IgnoredAny>(data).is_err());
+        if is_cut {
+            self.kept.truncate(whole);
+        }
+        self.kept.split().freeze()
+    }
+}
+
+/// Where the last event ends that is there as a whole.
+fn events_end(bytes: &[u8]) -> usize {
+    let ends =
+        |end: &[u8]| bytes.windows(end.len()).rposition(|it| it == end).map(|at| at + end.len());
+    ends(b"\n\n").max(ends(b"\r\n\r\n")).unwrap_or(0)
+}
+
+impl http_body::Body for Passing {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        let this = &mut *self;
+        loop {
+            if this.kept.has_remaining() {
+                let bytes = this.whole_events();
+                if !bytes.is_empty() {
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                }
+            }
+            let Some(body) = &mut this.body else { return Poll::Ready(None) };
+            match Pin::new(body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    this.last = Instant::now();
+                    let Ok(bytes) = frame.into_data() else { continue };
+                    this.decoder.feed(&bytes, &mut this.heard);
+                    // The usual case: whole events, which need no copy.
+                    let is_whole =
+                        [&b"\n\n"[..], b"\r\n\r\n"].iter().any(|end| bytes.ends_with(end));
+                    if this.kept.is_empty() && (!this.is_events || is_whole) {
+                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                    }
+                    this.kept.extend_from_slice(&bytes);
+                }
+                // A connection that breaks ends the stream without a finish: Gemini's clients retry
+                // that, while they give up on a broken connection.
+                Poll::Ready(Some(Err(_)) | None) => this.end(),
+                Poll::Pending => {
+                    ready!(this.silence.as_mut().poll(context));
+                    let until = this.last + this.idle;
+                    if Instant::now() >= until {
+                        this.end();
+                    } else {
+                        this.silence.as_mut().reset(until.into());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::events_end;
+
+    #[test]
+    fn d6_events_are_given_on_whole() {
+        for (bytes, want) in [
+            ("", 0),
+            ("data: {", 0),
+            ("data: {}\n\n", 10),
+            ("data: {}\r\n\r\ndata", 12),
+            ("data: {}\n\ndata: {}\r\n\r\n{", 22),
+            ("data: {}\n", 0),
+        ] {
+            assert_eq!(events_end(bytes.as_bytes()), want, "{bytes:?}");
+        }
+    }
+}
