@@ -44,7 +44,7 @@ async fn with_tools_where_the_model_allows_it() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn with_tools_where_the_model_does_not() {
     // Gemini 2.5 takes no JSON output beside functions: the answer is a function's arguments.
     let script = Script::new().call("weather", json!({"city": "Oslo"})).finish();
