@@ -54,14 +54,13 @@ const SCHEMAS: usize = 4096;
 
 impl App {
     /// Prepares a gateway. `sim` is the address of the built-in simulator, where it is used.
-    pub fn new(config: Config, sim: Option<String>) -> Result<Arc<Self>, String> {
+    pub async fn new(config: Config, sim: Option<String>) -> Result<Arc<Self>, String> {
         let link = Link::new(&config.upstream, sim.as_deref())?;
         let keys = Arc::new(KeyPool::new(config.upstream.auth.api_keys.clone()));
-        let key = match config.signature_key_bytes() {
-            Some(key) => key,
-            None => random()?,
-        };
-        let store = Store::memory(config.store_bytes);
+        let (store, kept_key) = Store::open(&config.store, config.store_bytes, random()?)
+            .await
+            .map_err(|error| error.to_string())?;
+        let key = config.signature_key_bytes().unwrap_or(kept_key);
         let seed = u64::from_be_bytes(random()?);
         let current = Arc::new(Current { config: Arc::new(config), link, keys });
         Ok(Arc::new(Self {

@@ -49,7 +49,8 @@ pub async fn start(config: Config) -> Result<Running, ServiceError> {
         _ => None,
     };
     let addr = config.listen;
-    let app = App::new(config, sim.as_ref().map(|sim| sim.url())).map_err(ServiceError::Setup)?;
+    let app =
+        App::new(config, sim.as_ref().map(|sim| sim.url())).await.map_err(ServiceError::Setup)?;
     let server = Server::bind(Arc::clone(&app))
         .await
         .map_err(|source| ServiceError::Listen { addr, source })?;
@@ -79,5 +80,6 @@ impl Running {
     pub async fn drain(self) {
         let _ = self.stop.send(true);
         let _ = self.serving.await;
+        self.app.store.settle().await;
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolgate_core::gemini::upstream::SchemaPolicy;
@@ -50,6 +51,13 @@ pub struct Config {
 pub enum StoreKind {
     /// In this process.
     Memory,
+    /// In a file.
+    Sqlite {
+        /// Which.
+        path: PathBuf,
+        /// Whether somebody asked for it; else memory will do where it cannot be had.
+        wanted: bool,
+    },
 }
 
 /// How the log looks.
@@ -219,7 +227,7 @@ impl Config {
         for (key, name, text) in sources.flags {
             layers.flag(key, name, text);
         }
-        Self::meant(&layers)
+        Self::meant(&layers, state_file(sources.env))
     }
 
     /// What `--print-config` shows: every setting, its value and where it came from.
@@ -227,7 +235,7 @@ impl Config {
         &self.printed
     }
 
-    fn meant(layers: &Layers) -> Result<Self, ConfigError> {
+    fn meant(layers: &Layers, state_file: Option<PathBuf>) -> Result<Self, ConfigError> {
         let wrong = |key: &str, reason: String| ConfigError::Value {
             key: key.to_owned(),
             source_name: layers.get(key).map_or_else(String::new, |it| it.source.clone()),
@@ -268,10 +276,8 @@ impl Config {
             strict_tool_validation: layers.boolean("strict_tool_validation")?,
             enable_tool_calling: layers.boolean("enable_tool_calling")?,
             state_retention: seconds("state_retention_minutes")? * 60,
-            store: match word("store")?.as_str() {
-                "memory" => StoreKind::Memory,
-                _ => return Err(wrong("store", "must be \"memory\"".to_owned())),
-            },
+            store: store(&word("store")?, state_file, upstream.kind)
+                .map_err(|reason| wrong("store", reason))?,
             store_bytes: layers.number("store_mib")?.saturating_mul(1 << 20),
             log: word("log")?,
             log_format: match word("log_format")?.as_str() {
@@ -307,6 +313,30 @@ impl Config {
     /// The key of [`Config::signature_key`] as bytes.
     pub fn signature_key_bytes(&self) -> Option<[u8; 32]> {
         self.signature_key.as_ref().and_then(|key| hex(key.expose()))
+    }
+}
+
+/// The file that state is kept in unless the user says otherwise.
+fn state_file(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let given = |name: &str| env(name).filter(|path| Path::new(path).is_absolute());
+    let folder = match given("XDG_STATE_HOME") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(&given("HOME")?).join(".local/state"),
+    };
+    Some(folder.join("toolgate/state.db"))
+}
+
+fn store(word: &str, state_file: Option<PathBuf>, kind: UpstreamKind) -> Result<StoreKind, String> {
+    if let Some(path) = word.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
+        return Ok(StoreKind::Sqlite { path: PathBuf::from(path), wanted: true });
+    }
+    match (word, state_file) {
+        ("memory", _) => Ok(StoreKind::Memory),
+        // The simulator has nothing to say that is worth a file.
+        ("auto", _) if kind == UpstreamKind::Sim => Ok(StoreKind::Memory),
+        ("auto", None) => Ok(StoreKind::Memory),
+        ("auto", Some(path)) => Ok(StoreKind::Sqlite { path, wanted: false }),
+        _ => Err("must be \"auto\", \"memory\" or \"sqlite:PATH\"".to_owned()),
     }
 }
 

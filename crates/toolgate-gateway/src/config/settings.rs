@@ -72,7 +72,14 @@ pub const SETTINGS: &[Setting] = &[
         "1440",
         "How long signatures, responses and conversations are kept.",
     ),
-    setting("store", &["TOOLGATE_STORE"], "\"memory\"", "Where state is kept: \"memory\"."),
+    setting(
+        "store",
+        &["TOOLGATE_STORE"],
+        "\"auto\"",
+        "Where state is kept: \"memory\", \"sqlite:PATH\", or \"auto\": one SQLite file in the user's\n\
+         state directory ($XDG_STATE_HOME or ~/.local/state, toolgate/state.db), and memory when the\n\
+         simulator answers.",
+    ),
     setting(
         "store_mib",
         &["TOOLGATE_STORE_MIB"],

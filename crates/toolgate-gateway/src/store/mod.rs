@@ -10,14 +10,20 @@
 //! at once, and [`Store::settle`] waits until it would survive.
 
 mod memory;
+mod sqlite;
+mod sqlite_file;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
 pub(crate) use memory::Memory;
+pub(crate) use sqlite::Sqlite;
 
 use crate::auth::Owner;
+use crate::config::StoreKind;
 
 /// What sort of thing an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,23 +50,75 @@ pub enum Kind {
     Turn,
 }
 
+impl Kind {
+    /// Its name in stores that people can look into.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Content => "content",
+            Self::Conversation => "conversation",
+            Self::Events => "events",
+            Self::Item => "item",
+            Self::Log => "log",
+            Self::Own => "own",
+            Self::Signature => "signature",
+            Self::Tools => "tools",
+            Self::Turn => "turn",
+        }
+    }
+}
+
+/// The id of the key that authenticates envelopes, among the gateway's own things.
+const KEY: &str = "signature_key";
+
+/// Nobody's key hashes to this.
+fn owner_of_the_gateway() -> Owner {
+    Owner::of("toolgate itself")
+}
+
+/// A store that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot keep state in {place}: {reason}")]
+pub struct StoreError {
+    place: String,
+    reason: String,
+}
+
 /// Keeps state.
 #[derive(Debug)]
 pub enum Store {
     /// In this process.
     Memory(Memory),
+    /// In a file.
+    Sqlite(Sqlite),
 }
 
 impl Store {
-    /// A store in this process that holds at most `bytes`.
-    pub fn memory(bytes: u64) -> Self {
-        Self::Memory(Memory::new(bytes))
+    /// Opens a store that holds at most `bytes`, and the key that is kept in it: `new_key`, unless
+    /// somebody came before.
+    pub async fn open(
+        kind: &StoreKind,
+        bytes: u64,
+        new_key: [u8; 32],
+    ) -> Result<(Self, [u8; 32]), StoreError> {
+        match kind {
+            StoreKind::Memory => Ok((Self::Memory(Memory::new(bytes)), new_key)),
+            StoreKind::Sqlite { path, wanted } => match Sqlite::open(path, bytes, new_key) {
+                Ok((sqlite, key)) => Ok((Self::Sqlite(sqlite), key)),
+                Err(error) if *wanted => Err(error),
+                Err(error) => {
+                    tracing::warn!("{error}; it is kept in memory, and lost at the end");
+                    Ok((Self::Memory(Memory::new(bytes)), new_key))
+                }
+            },
+        }
     }
 
     /// The values under these ids, where there are any.
     pub async fn get(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
         match self {
             Self::Memory(memory) => memory.get(owner, kind, ids),
+            Self::Sqlite(sqlite) => sqlite.get(owner, kind, ids).await,
         }
     }
 
@@ -73,6 +131,7 @@ impl Store {
     pub fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
         match self {
             Self::Memory(memory) => memory.put(owner, kind, id, value, keep),
+            Self::Sqlite(sqlite) => sqlite.put(owner, kind, id, value, keep),
         }
     }
 
@@ -80,6 +139,7 @@ impl Store {
     pub fn append(&self, owner: Owner, kind: Kind, id: &str, values: Vec<Bytes>, keep: Duration) {
         match self {
             Self::Memory(memory) => memory.append(owner, kind, id, values, keep),
+            Self::Sqlite(sqlite) => sqlite.append(owner, kind, id, values, keep),
         }
     }
 
@@ -87,6 +147,7 @@ impl Store {
     pub async fn list(&self, owner: Owner, kind: Kind, id: &str) -> Vec<Bytes> {
         match self {
             Self::Memory(memory) => memory.list(owner, kind, id),
+            Self::Sqlite(sqlite) => sqlite.list(owner, kind, id).await,
         }
     }
 
@@ -94,13 +155,14 @@ impl Store {
     pub async fn delete(&self, owner: Owner, kind: Kind, id: &str) -> bool {
         match self {
             Self::Memory(memory) => memory.delete(owner, kind, id),
+            Self::Sqlite(sqlite) => sqlite.delete(owner, kind, id).await,
         }
     }
 
     /// Whether other processes see it too.
     pub fn is_shared(&self) -> bool {
         match self {
-            Self::Memory(_) => false,
+            Self::Memory(_) | Self::Sqlite(_) => false,
         }
     }
 
@@ -108,6 +170,7 @@ impl Store {
     pub async fn settle(&self) {
         match self {
             Self::Memory(_) => {}
+            Self::Sqlite(sqlite) => sqlite.settle().await,
         }
     }
 }

@@ -1,0 +1,167 @@
+//! What every store must do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{Kind, Store};
+use crate::auth::Owner;
+use crate::config::StoreKind;
+
+const LONG: Duration = Duration::from_secs(600);
+
+fn bytes(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+fn ids(ids: &[&str]) -> Vec<String> {
+    ids.iter().map(|id| (*id).to_owned()).collect()
+}
+
+/// A file of its own, gone when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let name = format!("toolgate-{}-{name}", std::process::id());
+        Self(std::env::temp_dir().join(name).join("state.db"))
+    }
+
+    fn kind(&self) -> StoreKind {
+        StoreKind::Sqlite { path: self.0.clone(), wanted: true }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(folder) = self.0.parent() {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+async fn open(kind: &StoreKind, limit: u64) -> Store {
+    Store::open(kind, limit, [7; 32]).await.unwrap().0
+}
+
+async fn values(store: &Store) {
+    let (one, two) = (Owner::of("one"), Owner::of("two"));
+    store.put(one, Kind::Answer, "a", bytes("1"), LONG);
+    store.put(one, Kind::Answer, "b", bytes(""), LONG);
+    store.put(one, Kind::Turn, "a", bytes("2"), LONG);
+    store.put(two, Kind::Answer, "a", bytes("3"), LONG);
+    let got = store.get(one, Kind::Answer, &ids(&["a", "none", "b"])).await;
+    assert_eq!(got, [Some(bytes("1")), None, Some(bytes(""))]);
+    assert_eq!(store.get_one(one, Kind::Turn, "a").await, Some(bytes("2")));
+    assert_eq!(store.get_one(two, Kind::Answer, "a").await, Some(bytes("3")));
+    store.put(one, Kind::Answer, "a", bytes("new"), LONG);
+    assert_eq!(store.get_one(one, Kind::Answer, "a").await, Some(bytes("new")));
+    assert!(store.delete(one, Kind::Answer, "a").await);
+    assert!(!store.delete(one, Kind::Answer, "a").await);
+    assert!(!store.delete(two, Kind::Answer, "b").await, "another's");
+    assert_eq!(store.get_one(one, Kind::Answer, "a").await, None);
+    assert_eq!(store.get_one(two, Kind::Answer, "a").await, Some(bytes("3")));
+    store.put(one, Kind::Item, "old", bytes("x"), Duration::ZERO);
+    assert_eq!(store.get_one(one, Kind::Item, "old").await, None, "r128");
+}
+
+async fn lists(store: &Store) {
+    let (one, two) = (Owner::of("one"), Owner::of("two"));
+    assert!(store.list(one, Kind::Log, "l").await.is_empty());
+    store.append(one, Kind::Log, "l", vec![bytes("1"), bytes("2")], LONG);
+    store.append(two, Kind::Log, "l", vec![bytes("x")], LONG);
+    store.append(one, Kind::Log, "l", vec![bytes("3")], LONG);
+    assert_eq!(store.list(one, Kind::Log, "l").await, ["1", "2", "3"].map(bytes));
+    assert_eq!(store.list(two, Kind::Log, "l").await, [bytes("x")]);
+    assert!(store.delete(one, Kind::Log, "l").await);
+    assert!(store.list(one, Kind::Log, "l").await.is_empty());
+    store.append(one, Kind::Log, "l", vec![bytes("4")], LONG);
+    assert_eq!(store.list(one, Kind::Log, "l").await, [bytes("4")]);
+}
+
+/// r97, r111: what is added at once is all there, and what was added together stays together.
+async fn crowd(store: &Store) {
+    let owner = Owner::of("crowd");
+    let add = async |n: usize| {
+        let pair = vec![bytes(&format!("{n}a")), bytes(&format!("{n}b"))];
+        store.append(owner, Kind::Log, "l", pair, LONG);
+        store.settle().await;
+    };
+    futures_util::future::join_all((0..50).map(add)).await;
+    let all = store.list(owner, Kind::Log, "l").await;
+    assert_eq!(all.len(), 100);
+    for pair in all.chunks(2) {
+        assert_eq!(pair[0].strip_suffix(b"a"), pair[1].strip_suffix(b"b"));
+    }
+}
+
+async fn contract(kind: &StoreKind) {
+    let store = open(kind, 1 << 20).await;
+    values(&store).await;
+    lists(&store).await;
+    crowd(&store).await;
+}
+
+/// r128, r145: the oldest goes first, and there is never too much.
+async fn bounds(kind: &StoreKind) {
+    let owner = Owner::of("o");
+    let store = open(kind, 100_000).await;
+    for n in 0..500 {
+        store.put(owner, Kind::Answer, &format!("a{n}"), bytes(&"x".repeat(1000)), LONG);
+        store.settle().await;
+    }
+    let all: Vec<_> = (0..500).map(|n| format!("a{n}")).collect();
+    let kept = store.get(owner, Kind::Answer, &all).await;
+    let count = kept.iter().flatten().count();
+    assert!((10..=100).contains(&count), "{count}");
+    assert!(kept[0].is_none() && kept[499].is_some());
+}
+
+#[tokio::test]
+async fn memory_holds_the_contract() {
+    contract(&StoreKind::Memory).await;
+    bounds(&StoreKind::Memory).await;
+}
+
+#[tokio::test]
+async fn sqlite_holds_the_contract() {
+    contract(&Scratch::new("contract").kind()).await;
+    bounds(&Scratch::new("bounds").kind()).await;
+}
+
+#[tokio::test]
+async fn sqlite_survives() {
+    let scratch = Scratch::new("survives");
+    let owner = Owner::of("o");
+    let (store, key) = Store::open(&scratch.kind(), 1 << 20, [1; 32]).await.unwrap();
+    assert_eq!(key, [1; 32]);
+    store.put(owner, Kind::Answer, "a", bytes("1"), LONG);
+    store.append(owner, Kind::Log, "l", vec![bytes("1")], LONG);
+    store.settle().await;
+    // The first is not closed: a process that was killed closes nothing.
+    let (other, key) = Store::open(&scratch.kind(), 1 << 20, [2; 32]).await.unwrap();
+    assert_eq!(key, [1; 32], "the key is the first that came");
+    assert_eq!(other.get_one(owner, Kind::Answer, "a").await, Some(bytes("1")));
+    other.append(owner, Kind::Log, "l", vec![bytes("2")], LONG);
+    other.settle().await;
+    assert_eq!(store.list(owner, Kind::Log, "l").await, ["1", "2"].map(bytes));
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_used_is_an_error_if_it_was_asked_for() {
+    let scratch = Scratch::new("broken");
+    std::fs::create_dir_all(&scratch.0).unwrap();
+    assert!(Store::open(&scratch.kind(), 1 << 20, [1; 32]).await.is_err());
+    let fallback = StoreKind::Sqlite { path: scratch.0.clone(), wanted: false };
+    let (store, _) = Store::open(&fallback, 1 << 20, [1; 32]).await.unwrap();
+    assert!(matches!(store, Store::Memory(_)));
+}
+
+#[test]
+fn a_newer_file_is_not_touched() {
+    let connection = rusqlite::Connection::open_in_memory().unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    let error = super::sqlite_file::File::new(connection, 1).err().unwrap();
+    assert!(error.to_string().contains("newer"), "{error}");
+}
