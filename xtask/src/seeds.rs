@@ -107,10 +107,11 @@ fn suits(target: &str, path: &Path) -> bool {
         "sse" => is("sse"),
         "stream" => is("sse") || (is("json") && name.contains("gemini")),
         "json" => is("json"),
-        // `tools.<dialect>.json`
-        _ => target
-            .strip_prefix("request_")
-            .is_some_and(|dialect| name.ends_with(&format!("tools.{dialect}.json"))),
+        // `tools.<dialect>.json`, `request/hard.<dialect>.json`
+        _ => target.strip_prefix("request_").is_some_and(|dialect| {
+            let of = |kind: &str| name.ends_with(&format!("{kind}.{dialect}.json"));
+            of("tools") || of("hard")
+        }),
     }
 }
 

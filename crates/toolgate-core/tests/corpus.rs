@@ -10,11 +10,24 @@
 #[expect(dead_code, reason = "shared with the tests that do not need a corpus")]
 mod support;
 
+#[path = "whole/client.rs"]
+#[expect(dead_code, reason = "shared with the tests that do not need a corpus")]
+mod client;
+#[path = "whole/grammar.rs"]
+mod grammar;
+#[path = "whole/support.rs"]
+#[expect(dead_code, reason = "shared with the tests that do not need a corpus")]
+mod whole;
+
+use std::sync::Arc;
+
 use serde_json::Value;
 use toolgate_core::canon::{CallInput, Failure, FinishReason};
-use toolgate_core::gemini::decode_error;
+use toolgate_core::gemini::{Exchange, decode_error};
+use toolgate_core::translate::encode_error;
 
 use support::{decode, exchange_of};
+use whole::{Asked, DIALECTS};
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the corpus is named by the environment")]
@@ -44,6 +57,10 @@ fn check(name: &str, recorded: &Value) {
     let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
     if status >= 400 {
         let failure = decode_error(status, body.as_bytes());
+        for dialect in DIALECTS {
+            let reply = encode_error(dialect, &failure, "req_1");
+            grammar::check_error(dialect, &serde_json::from_slice(&reply.body).unwrap());
+        }
         assert_eq!(failure.upstream_status, Some(status), "{name}");
         assert!(failure.upstream_body.is_some() && failure.upstream_code.is_some(), "{name}");
         return;
@@ -77,8 +94,29 @@ fn check(name: &str, recorded: &Value) {
             assert_eq!(answer.finish.reason, reason, "{name}");
             assert!(answer.finish.losses.is_empty(), "{name}: {:?}", answer.finish.losses);
             assert!(answer.finish.usage.total.is_some(), "{name}");
+            check_dialects(name, bytes, exchange, &want);
         }
         Err(Failure { kind, message, .. }) => panic!("{name}: {kind:?} {message}"),
+    }
+}
+
+/// Every client sees the words and the calls, streamed and whole.
+fn check_dialects(name: &str, bytes: &[u8], exchange: Exchange, want: &Expected) {
+    let exchange = Arc::new(exchange);
+    for dialect in DIALECTS {
+        let asked = Asked { exchange: Arc::clone(&exchange), ..whole::asked(dialect) };
+        let streamed = whole::stream(&asked, [bytes]);
+        grammar::check_stream(dialect, &streamed);
+        let answer = whole::answer(&asked, bytes).unwrap();
+        let body = asked.echo.encode_response(&answer, &whole::stamp(), &asked.sealer);
+        grammar::check_body(dialect, &body);
+        for bytes in [streamed, body] {
+            let seen = client::read(dialect, &bytes);
+            assert_eq!(seen.text, want.text, "{name} in {dialect:?}");
+            let args = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+            let calls = seen.calls.iter().map(|call| (call.name.clone(), args(&call.args)));
+            assert_eq!(calls.collect::<Vec<_>>(), want.calls, "{name} in {dialect:?}");
+        }
     }
 }
 

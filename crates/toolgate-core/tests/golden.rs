@@ -12,6 +12,8 @@ mod cuts;
 mod errors;
 #[path = "whole/grammar.rs"]
 mod grammar;
+#[path = "whole/hard.rs"]
+mod hard;
 #[path = "whole/laws.rs"]
 mod laws;
 #[path = "whole/requests.rs"]

@@ -1,0 +1,47 @@
+//! One hard request in each dialect, and what Gemini gets of it.
+
+use serde_json::Value;
+use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::seal::Sealer;
+use toolgate_core::translate::Dialect;
+use toolgate_core::validate::{AnySignature, Method, request as judge};
+
+use crate::snapshots;
+use crate::support::{self, DIALECTS, folder};
+
+fn body(dialect: Dialect) -> String {
+    let file = match dialect {
+        Dialect::Anthropic => "request/hard.anthropic.json",
+        Dialect::Chat => "request/hard.chat.json",
+        Dialect::Gemini => "request/hard.gemini.json",
+        Dialect::Responses => "request/hard.responses.json",
+    };
+    std::fs::read_to_string(folder().join(file)).unwrap()
+}
+
+#[test]
+fn the_hard_request_in_every_dialect() {
+    let targets = [
+        ("gemini-2.5-flash", Backend::Developer),
+        ("gemini-3.6-flash", Backend::Developer),
+        ("gemini-3.6-flash", Backend::Vertex),
+    ];
+    for dialect in DIALECTS {
+        let body = body(dialect);
+        let decoded = support::decode(dialect, &body, &Sealer::default()).unwrap();
+        for (model, backend) in targets {
+            let target = Target { model: model.to_owned(), backend };
+            let encoded = support::encode(&decoded.request, &target).unwrap();
+            if let Err(error) = judge(&encoded.body, &target, Method::Stream, &AnySignature) {
+                panic!("{dialect:?} {target:?}: {}", error.message);
+            }
+            let mut shown = snapshots::pretty(&encoded.body);
+            for loss in decoded.losses.iter().chain(&encoded.losses) {
+                let line: Value = serde_json::to_value(loss).unwrap();
+                shown.push_str(&format!("\n{line}"));
+            }
+            let name = format!("hard.{}.{model}.{backend:?}", dialect.name()).to_lowercase();
+            snapshots::check("request", &name, &shown);
+        }
+    }
+}
