@@ -1,0 +1,46 @@
+"""openai: Chat Completions, with the strict stream helper or without, tools run by hand."""
+
+import json
+
+import openai
+from toolbox import KEY, MODEL, MOST, OPTIONS, PROMPT, TOOLS, URL, keep, load, main, run, schema
+
+
+def ask(client, **question):
+    if OPTIONS.get("stream") == "no":
+        return client.chat.completions.create(**question)
+    counted = {"stream_options": {"include_usage": True}}
+    with client.chat.completions.stream(**question, **counted) as stream:
+        for _ in stream:
+            pass
+        return stream.get_final_completion()
+
+
+def program():
+    client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
+    tools = []
+    for tool in TOOLS:
+        function = {"name": tool.__name__, "description": tool.__doc__, "parameters": schema(tool)}
+        tools.append({"type": "function", "function": {**function, "strict": True}})
+    messages = load("messages", [])
+    messages.append({"role": "user", "content": PROMPT})
+    for _ in range(MOST):
+        completion = ask(client, model=MODEL, messages=messages, tools=tools)
+        assert completion.usage.total_tokens > 0, completion
+        choice = completion.choices[0]
+        message = choice.message
+        messages.append(message.model_dump(mode="json", exclude_none=True))
+        if not message.tool_calls:
+            assert choice.finish_reason != "tool_calls", choice
+            keep("messages", messages)
+            if choice.finish_reason == "content_filter":
+                raise RuntimeError("filtered")
+            return message.content
+        assert choice.finish_reason == "tool_calls", choice
+        for call in reversed(message.tool_calls):
+            text, _ = run(call.function.name, json.loads(call.function.arguments))
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+    raise RuntimeError("it does not end")
+
+
+main(program)
