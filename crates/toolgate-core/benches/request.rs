@@ -1,7 +1,6 @@
 //! A whole request: read, understood, and written for Gemini.
 //!
 //! The yardstick is `serde_json` parsing the same body into a `Value`: translating should cost less.
-#![expect(missing_docs, reason = "criterion's macros define items without")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
 
 mod conversation;

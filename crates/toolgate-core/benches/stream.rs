@@ -1,5 +1,4 @@
 //! One chunk of a stream: from Gemini's bytes to each client's.
-#![expect(missing_docs, reason = "criterion's macros define items without")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
 
 use std::hint::black_box;
