@@ -4,7 +4,12 @@
 //! `[{status, request, response}]`, where `response` is the body as text) and does nothing without
 //! it. What is right is worked out here from the recorded JSON by a second, simpler reader.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed"
+)]
 
 #[path = "decode/support.rs"]
 #[expect(dead_code, reason = "shared with the tests that do not need a corpus")]

@@ -1,6 +1,12 @@
 //! The whole path, from a client's request to Gemini and from Gemini's bytes back to the client,
 //! over the golden files and over made-up conversations, in all four dialects.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test that panics has failed"
+)]
 
 #[path = "decode/chunks.rs"]
 mod chunks;

@@ -1,5 +1,4 @@
 //! Silence, broken connections, and the end of the service.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod harness;
 

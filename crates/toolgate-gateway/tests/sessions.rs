@@ -1,4 +1,12 @@
 //! Sessions: what a gateway remembers between requests, through real sockets, on the simulator.
+#![allow(
+    clippy::allow_attributes,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may fail, and says what it needs in few words"
+)]
 
 mod sessions {
     mod conversations;

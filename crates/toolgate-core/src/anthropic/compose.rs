@@ -132,7 +132,7 @@ impl Composer {
         if !is_thought {
             if self.echo.thinking {
                 let sealed = self.seal_signature(Sealed::Text { len, signature });
-                self.waiting = sealed.or(self.waiting.take());
+                self.waiting = sealed.or_else(|| self.waiting.take());
             }
             return;
         }

@@ -6,7 +6,7 @@ use toolgate_core::canon::SchemaForm;
 use toolgate_core::schema::Emit;
 
 use crate::compiled;
-use crate::generate::schema;
+use crate::generate::{name, schema};
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]

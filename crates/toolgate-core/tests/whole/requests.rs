@@ -31,7 +31,7 @@ enum Piece {
     Thought(String, Option<String>),
     Picture(&'static str),
     Call { id: String, name: String, args: Value, carried: Option<String> },
-    Result { id: String, name: String, content: Vec<Piece>, is_error: bool },
+    Result { id: String, name: String, content: Vec<Self>, is_error: bool },
     Carrier(String),
 }
 

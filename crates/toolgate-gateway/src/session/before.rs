@@ -48,7 +48,7 @@ impl Before {
 pub(crate) fn splice<'a>(
     before: &'a Before,
     request: &mut Request<'a>,
-    options: &DecodeOptions<'_>,
+    options: DecodeOptions<'_>,
 ) -> Result<Losses, BadRequest> {
     let mut losses = Losses::new();
     let mut turns = Vec::new();
@@ -80,13 +80,13 @@ pub(crate) fn splice<'a>(
 fn decode<'a>(
     dialect: Dialect,
     body: &'a str,
-    options: &DecodeOptions<'_>,
+    options: DecodeOptions<'_>,
 ) -> Result<(Request<'a>, Losses), BadRequest> {
     if dialect == Dialect::Gemini {
-        let decoded = gemini::decode_request(body, "", false, options)?;
+        let decoded = gemini::decode_request(body, "", false, &options)?;
         return Ok((decoded.request, decoded.losses));
     }
-    let decoded = responses::decode_request(body, options)?;
+    let decoded = responses::decode_request(body, &options)?;
     Ok((decoded.request, decoded.losses))
 }
 

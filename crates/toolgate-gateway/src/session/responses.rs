@@ -90,7 +90,7 @@ async fn completed(
         keeper.tools = Tools::new(Dialect::Responses, tools.map(Raw::get), choice.map(Raw::get));
         keeper.behind.conversation = Some((name, seen));
     }
-    let (whole, before) = composed(&body, said, sticky, choice.is_some())?;
+    let (whole, before) = composed(&body, said, sticky.as_ref(), choice.is_some())?;
     // What was not stored must stand in the question for whoever goes on from its answer.
     let question = if is_local { whole.clone() } else { Bytes::copy_from_slice(body.as_bytes()) };
     keeper.question = Question::Body(question);
@@ -158,7 +158,7 @@ const NAME_LIMIT: usize = 512;
 fn composed(
     body: &str,
     mut said: Vec<Said>,
-    sticky: Option<Sticky>,
+    sticky: Option<&Sticky>,
     chooses: bool,
 ) -> Result<(Bytes, Before), Refused> {
     let own = said.iter().rev().take_while(|said| said.dialect == Dialect::Responses).count();
@@ -166,7 +166,7 @@ fn composed(
         said.split_off(said.len() - own).into_iter().map(|said| said.json).collect();
     let mut before = Before::new(&said);
     let mut amendment = Amendment { items: &own, ..Amendment::default() };
-    match &sticky {
+    match sticky {
         Some(Sticky { dialect: Dialect::Responses, tools, choice }) => {
             amendment.tools = Some(tools);
             amendment.tool_choice = choice.as_deref();
@@ -174,6 +174,6 @@ fn composed(
         Some(sticky) => before.tools = Some((sticky.dialect, sticky.body())),
         None => {}
     }
-    before.old_choice = !chooses && sticky.as_ref().is_some_and(|sticky| sticky.choice.is_some());
+    before.old_choice = !chooses && sticky.is_some_and(|sticky| sticky.choice.is_some());
     Ok((Bytes::from(amend(body, &amendment)?), before))
 }

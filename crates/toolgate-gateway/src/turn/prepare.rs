@@ -152,7 +152,7 @@ async fn understand<'a>(
         }
         None => decode_request(ask.door, body, &options)?,
     };
-    losses.extend(splice(&ask.before, &mut request, &options)?);
+    losses.extend(splice(&ask.before, &mut request, options)?);
     let meaning = current.config.models.meaning(&request.model);
     apply(&meaning, &mut request);
     losses.extend(request.place_signatures());

@@ -1,6 +1,12 @@
 //! A gateway with the simulator behind it, and a client before it.
-#![allow(dead_code, clippy::allow_attributes, reason = "each test file uses a part of it")]
-#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "each test file uses a part of it, and a test may fail"
+)]
 
 // The dialects' rules, as the core's own tests have them.
 #[path = "../../../toolgate-core/tests/grammar/anthropic.rs"]
