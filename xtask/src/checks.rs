@@ -1,5 +1,6 @@
 //! The checks, in the order of their speed. To add one, add a row.
 
+use crate::clients;
 use crate::command::{cargo, exists, run};
 use crate::fuzz;
 use crate::run::{Check, Verdict};
@@ -11,6 +12,7 @@ pub(crate) const ALL: &[Check] = &[
     Check { name: "doctest", about: "the examples in the documentation run", run: doctest },
     Check { name: "doc", about: "the documentation builds without a warning", run: doc },
     Check { name: "wasm", about: "the core builds where there is no operating system", run: wasm },
+    Check { name: "clients", about: "real clients on the gateway", run: clients_thinned },
     Check { name: "fuzz", about: "every fuzz target survives a few seconds", run: fuzz_briefly },
 ];
 
@@ -57,6 +59,10 @@ fn wasm() -> anyhow::Result<Verdict> {
         return Ok(Verdict::NotRun(format!("needs `rustup target add {WASM}`")));
     }
     run(cargo().args(["check", "--package", "toolgate-core", "--locked", "--target", WASM]))
+}
+
+fn clients_thinned() -> anyhow::Result<Verdict> {
+    clients::clients(&[])
 }
 
 fn fuzz_briefly() -> anyhow::Result<Verdict> {
