@@ -29,7 +29,10 @@ def main():
         for model in scenario.models
         if is_wanted(client, scenario, model, options)
     ]
-    for folder in dict.fromkeys(client.folder for client in clients):
+    folders = dict.fromkeys(client.folder for client in clients)
+    if install.NEEDS_NODE & set(folders):
+        folders["node22"] = None
+    for folder in folders:
         install.ensure(folder)
     why = stage.loopback_only()
     if why:
@@ -39,6 +42,8 @@ def main():
         runs = list(pool.map(lambda cell: played(cell, binary), cells))
     print()
     print(table(runs))
+    if options.table:
+        Path(options.table).write_text(table(runs) + "\n")
     failed = [run for run in runs if run.difference]
     for run in failed:
         print(f"{run.client.name} · {run.scenario.name} · {run.model}: {run.difference}")
@@ -54,6 +59,7 @@ def parsed():
     parser.add_argument("--model", help="on this model only")
     parser.add_argument("--scenario", action="append", default=[], help="this scenario only")
     parser.add_argument("--binary", help="another toolgate than the debug one")
+    parser.add_argument("--table", help="write the table into this file too")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     return parser.parse_args()
 
@@ -77,8 +83,11 @@ def is_wanted(client, scenario, model, options):
         return False
     if options.model:
         return model == options.model
+    if options.all or options.scenario:
+        return True
     # The thinned matrix: the newer model, and the scenarios that have found most.
-    return options.all or bool(options.scenario) or (scenario.thin and model == scenarios.NEW)
+    is_thin = scenario.name in client.thin if client.thin else scenario.thin
+    return is_thin and model == scenarios.NEW
 
 
 def played(cell, binary):
@@ -99,7 +108,7 @@ def table(runs):
         for name in names:
             here = [run for run in runs if run.client is client and run.scenario.name == name]
             cells.append(mark(here))
-        lines.append(f"| {client.name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {client.name} {client.version()} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -14,6 +14,8 @@ class Agent:
     folder = ""
     seconds = 120
     can_resume = True
+    # Which scenarios of the thinned matrix it runs; all unless named.
+    thin = None
     is_agent = True
     is_direct = False
     # What the client itself loses when it resumes a session, in the simulator's words.
@@ -55,6 +57,16 @@ class Agent:
         """A call without arguments."""
         raise NotImplementedError
 
+    # How many of the odd server's tools the client declares; some drop a few by themselves.
+    mcp_most = 40
+
+    def mcp_call(self, tool, **args):
+        """A call of a tool of the odd server."""
+        return {"call": self.mcp_name(tool), "args": args}
+
+    def mcp_name(self, tool):
+        raise NotImplementedError
+
 
 def call(name, **args):
     return {"call": name, "args": args}
@@ -64,6 +76,8 @@ class ClaudeCode(Agent):
     name = "claude-code"
     dialect = "anthropic"
     folder = "claude"
+    # It leaves out a tool with `allOf` at the root.
+    mcp_most = 39
 
     def command(self, stage, model, prompt, again=False, options=()):
         binary = self.binary("@anthropic-ai/claude-code-linux-x64/claude")
@@ -80,6 +94,8 @@ class ClaudeCode(Agent):
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_TELEMETRY": "1",
             "DISABLE_AUTOUPDATER": "1",
+            # All tools at once, those of MCP servers too, instead of a search for them.
+            **({"ENABLE_TOOL_SEARCH": "false"} if (stage.home / "mcp.json").exists() else {}),
             "IS_SANDBOX": "1",
         }
 
@@ -124,6 +140,7 @@ class ClaudeCode(Agent):
 class OldClaudeCode(ClaudeCode):
     name = "claude-code-2.1.197"
     folder = "claude-197"
+    thin = ("ten-steps", "resume")
 
     def nothing(self):
         return call("TaskList")
@@ -133,6 +150,8 @@ class Codex(Agent):
     name = "codex"
     dialect = "responses"
     folder = "codex"
+    # It leaves out a tool with `required` inside a property.
+    mcp_most = 39
 
     def prepare(self, stage, model):
         home = stage.home / "codex"
@@ -158,6 +177,9 @@ class Codex(Agent):
 
     def environment(self, stage, model):
         return {"CODEX_HOME": str(stage.home / "codex"), "TOOLGATE_CLIENT_KEY": KEY}
+
+    def mcp_name(self, tool):
+        return f"mcp__odd__{tool}"
 
     def mcp(self, stage, command):
         settings = {"command": command[0], "args": command[1:]}
@@ -188,6 +210,7 @@ class CodexBuiltIn(Codex):
 
     name = "codex-websocket"
     can_resume = False
+    thin = ("ten-steps", "parallel")
 
     def prepare(self, stage, model):
         (stage.home / "codex").mkdir(exist_ok=True)
@@ -233,7 +256,7 @@ class GeminiCli(Agent):
         script = self.binary("@google/gemini-cli/bundle/gemini.js")
         resume = ["--resume", "latest"] if again else []
         return (
-            ["node", script, "-p", prompt, "--approval-mode", "yolo"]
+            [install.node(), script, "-p", prompt, "--approval-mode", "yolo"]
             + ["--output-format", "stream-json", "-m", model, *resume, *options]
         )
 
@@ -292,6 +315,7 @@ class GeminiCli(Agent):
 
 class OpenCode(Agent):
     folder = "opencode"
+    thin = ("ten-steps",)
 
     def __init__(self, dialect, package, path):
         self.name = f"opencode-{dialect}"

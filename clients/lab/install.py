@@ -11,6 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "target" / "clients"
 VERSIONS = ROOT / "clients" / "versions.toml"
 STAMP = "installed.txt"
+# Folders whose packages want a newer Node than the machine may have.
+NEEDS_NODE = {"js", "gemini"}
 
 
 def versions():
@@ -23,8 +25,8 @@ def versions():
     }
 
 
-def version_of(folder, package):
-    return versions()[folder][1][package]
+def node():
+    return str(ensure("node22") / "node_modules" / "node" / "bin" / "node")
 
 
 def ensure(folder):

@@ -11,18 +11,19 @@ class Program:
     """A program with six tools of its own, which it runs by itself."""
 
     seconds = 90
+    thin = ("ten-steps", "parallel")
     is_agent = False
     is_direct = False
     forgets = ()
 
-    def __init__(self, name, file, folder, dialect, *options, resumes=False, direct=False, odd=()):
+    def __init__(self, name, file, folder, dialect, *options, resumes=False, direct=False):
         self.name, self.file, self.folder, self.dialect = name, file, folder, dialect
         self.options, self.can_resume, self.is_direct = options, resumes, direct
-        # What the client itself does wrong in a session, in the simulator's words.
-        self.odd = odd
 
     def version(self):
-        return ""
+        """The version of the package that its name begins with."""
+        _, packages = install.versions()[self.folder]
+        return next((it for name, it in packages.items() if OF[self.file] == name), "")
 
     def prepare(self, stage, model):
         """Nothing: all that it needs is on its command line."""
@@ -33,14 +34,14 @@ class Program:
         if self.file.endswith(".py"):
             runner = [str(place / "bin" / "python"), str(script)]
         else:
-            node = install.ensure("node22") / "node_modules" / "node" / "bin" / "node"
-            runner = [str(node), str(script)]
+            runner = [install.node(), str(script)]
         return [*runner, stage.url, model, prompt, *self.options]
 
     def environment(self, stage, model):
         # Modules are looked for beside the program, or here.
         modules = install.FOLDER / self.folder / "node_modules"
-        return {"LAB_MODULES": str(modules), "PYTHONDONTWRITEBYTECODE": "1"}
+        quiet = {"PYTHONDONTWRITEBYTECODE": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+        return {"LAB_MODULES": str(modules), **quiet}
 
     def said(self, ended):
         text, error = "", ""
@@ -71,6 +72,20 @@ class Program:
         return call("list_files")
 
 
+OF = {
+    "anthropic_messages.py": "anthropic",
+    "anthropic_runner.py": "anthropic",
+    "openai_chat.py": "openai",
+    "openai_responses.py": "openai",
+    "openai_agents.py": "openai-agents",
+    "google_genai.py": "google-genai",
+    "langchain_tools.py": "langchain-openai",
+    "litellm_tools.py": "litellm",
+    "anthropic.mjs": "@anthropic-ai/sdk",
+    "openai.mjs": "openai",
+    "google.mjs": "@google/genai",
+    "vercel.mjs": "ai",
+}
 PY, JS, CHAINS = "py", "js", "py-chains"
 ALL = [
     Program("anthropic-py", "anthropic_messages.py", PY, "anthropic", "thinking=yes", resumes=True),

@@ -1,10 +1,14 @@
 """One client in one scenario on one model."""
 
+import sys
 import urllib.error
 
 import grammar
+import install
 import scenarios
 from stage import Stage
+
+MCP = [sys.executable, str(install.ROOT / "clients" / "programs" / "mcp_odd.py")]
 
 
 class Run:
@@ -39,7 +43,8 @@ class Run:
         for at, prompt in enumerate(self.scenario.prompts):
             if at:
                 stage.restart_gateway()
-            command = self.client.command(stage, self.model, prompt, again=at > 0)
+            options = self.client.mcp(stage, MCP) if self.scenario.uses_mcp else ()
+            command = self.client.command(stage, self.model, prompt, at > 0, options)
             environment = self.client.environment(stage, self.model)
             ended = stage.run(command, environment, self.client.seconds)
             self.took += ended.took
@@ -74,12 +79,14 @@ class Run:
     def answers(self):
         """The responses of functions in the last request that holds any, in order."""
         for request in reversed(self.requests):
-            found = [
-                part["functionResponse"]
+            parts = [
+                part
                 for content in (request["body"] or {}).get("contents", [])
                 for part in content.get("parts", [])
-                if "functionResponse" in part
             ]
+            # litellm writes snake_case, and the Gemini door changes nothing.
+            both = [part.get("functionResponse") or part.get("function_response") for part in parts]
+            found = [answer for answer in both if answer]
             if found:
                 return found
         return []

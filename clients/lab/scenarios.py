@@ -261,12 +261,36 @@ class Mcp(Scenario):
     name = "mcp"
     agents_only = True
     uses_mcp = True
+    thin = True
 
     def turns(self, box, work):
+        circle = box.mcp_call("a8_circles", tree={"name": "a", "next": {"name": "b"}})
+        odd = box.mcp_call("a11_names", ref="main", title="T")
+        number = box.mcp_call("a15_numbers", level=2, kind="fixed")
+        bare = box.mcp_call("a5_no_properties")
         return [
-            {"say": [{"thought": "One of the odd ones."}, {"call": "$odd", "args": {"ref": "main", "count": 2}}]},
-            {"text": DONE},
+            {"say": [{"thought": "The odd ones."}, circle, odd]},
+            {"say": [number, bare]},
+            {"text": f"Odd. {DONE}"},
         ]
+
+    def check(self, run):
+        yield from run.ended_well()
+        # The Gemini door sends a client's schemas as they are, and mends what Gemini refuses.
+        yield from run.was_clean(but=["refusals"] if run.client.dialect == "gemini" else [])
+        said = json.dumps(run.answers())
+        for name in ("a8_circles", "a11_names", "a15_numbers", "a5_no_properties"):
+            if f"{name} was given" not in said:
+                yield f"{name} did not run"
+        declared = {
+            function["name"]
+            for request in run.requests
+            for tool in (request["body"] or {}).get("tools", [])
+            for function in tool.get("functionDeclarations", [])
+        }
+        odd = [name for name in declared if "odd" in name]
+        if len(odd) < run.client.mcp_most:
+            yield f"only {len(odd)} of the odd tools reached Gemini"
 
 
 ALL = [
@@ -276,6 +300,7 @@ ALL = [
     Failing(),
     NoArguments(),
     Resume(),
+    Mcp(),
     RateLimited(),
     Overloaded(),
     MidStream(),

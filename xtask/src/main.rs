@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a command speaks to whoever started it")]
 
 mod checks;
+mod clients;
 mod command;
 mod fuzz;
 mod python;
@@ -16,6 +17,7 @@ use anyhow::{Context as _, bail};
 const HELP: &str = "\
 cargo xtask test [--only NAME,…] [--skip NAME,…]   run every check, or fewer
 cargo xtask test --list                            name the checks
+cargo xtask clients [NAME…] [--all]                real clients on the gateway, on fewer or all scenarios
 cargo xtask fuzz [TARGET…] [--seconds N]           fuzz, one minute a target
 cargo xtask bench [--quick]                        the gateway beside a proxy that only moves bytes
 ";
@@ -41,6 +43,10 @@ fn dispatch(arguments: &[&str]) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         ["test", options @ ..] => Ok(run::run(&run::Selection::parse(options)?)),
+        ["clients", options @ ..] => {
+            clients::clients(options)?;
+            Ok(ExitCode::SUCCESS)
+        }
         ["fuzz", options @ ..] => {
             let mut targets = Vec::new();
             let mut seconds = 60;

@@ -235,7 +235,7 @@ fn e4_roles_emptiness_and_prefill() {
     check(
         vec![hi(), model(vec![thought("hm", None)]), hi()],
         "user: text text",
-        &[LossCode::PartDropped],
+        &[LossCode::Ignored],
     );
     // A prefill is kept where the model goes on from it, and asked for where it does not.
     let prefill = says(vec![hi(), model(vec![text("{\"a\":")])]);

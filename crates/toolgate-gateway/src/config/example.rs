@@ -42,6 +42,7 @@ pub(super) fn printed(layers: &Layers) -> String {
                 Ok(())
             }
             Some((value, source)) => writeln!(text, "{name} = {value}  # {source}"),
+            None if setting.key == MODELS => Ok(()),
             None => writeln!(text, "# {name} is not set"),
         };
     });
