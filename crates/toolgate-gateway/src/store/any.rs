@@ -64,8 +64,8 @@ pub(super) fn owner_of_the_gateway() -> Owner {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot keep state in {place}: {reason}")]
 pub struct StoreError {
-    place: String,
-    reason: String,
+    pub(super) place: String,
+    pub(super) reason: String,
 }
 
 /// Keeps state.
