@@ -1,6 +1,7 @@
 //! What a newcomer tries first, and what a client may do wrong.
 #![cfg(test)]
 
+#[path = "support/harness.rs"]
 mod harness;
 
 use harness::{DOORS, Lab};

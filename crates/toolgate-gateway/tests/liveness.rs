@@ -1,5 +1,6 @@
 //! Silence, broken connections, and the end of the service.
 
+#[path = "support/harness.rs"]
 mod harness;
 
 use std::time::Duration;

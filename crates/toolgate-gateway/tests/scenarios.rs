@@ -1,6 +1,7 @@
 //! The scenarios on which other gateways fail, through real sockets, on every door.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "support/harness.rs"]
 mod harness;
 
 use harness::{DOORS, Door, Got, Lab, golden_error, golden_stream};
