@@ -13,7 +13,7 @@ pub(crate) fn with_options<R>(then: impl FnOnce(&DecodeOptions<'_>) -> R) -> R {
     then(&DecodeOptions { sealer: &sealer })
 }
 
-/// Encodes for every generation and back end, twice: the same bytes, which Google would take.
+/// Encodes for every generation and back end, twice: the same bytes, and JSON.
 pub(crate) fn check<E>(decoded: &Decoded<'_, E>) {
     let cache = Cache::new(64);
     let options = EncodeOptions::new(&cache);
@@ -29,8 +29,8 @@ fn check_one(request: &Request<'_>, target: &Target, options: &EncodeOptions<'_>
     let Ok(encoded) = encode_request(request, target, options) else { return };
     let again = encode_request(request, target, options).unwrap();
     assert_eq!(encoded.body, again.body);
-    if let Err(error) = judge(&encoded.body, target, Method::Generate, &AnySignature) {
-        let body = String::from_utf8_lossy(&encoded.body);
-        panic!("{target:?} refuses: {}\n{body}", error.message);
-    }
+    assert!(serde_json::from_slice::<&serde_json::value::RawValue>(&encoded.body).is_ok());
+    // Google may refuse what a client made up (a picture that is no base64, a part that nobody
+    // knows); judging it must not fail. That well-formed requests are accepted is a property test.
+    drop(judge(&encoded.body, target, Method::Generate, &AnySignature));
 }
