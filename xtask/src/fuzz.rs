@@ -125,6 +125,8 @@ impl Run {
             .arg(&corpus)
             .arg(format!("-dict={}", dictionary.display()))
             .arg(format!("-max_total_time={seconds}"))
+            // A brief run is a check: it does the same every time. A long one is a search.
+            .arg(if seconds < 10 { "-seed=1" } else { "-seed=0" })
             .arg(format!("-max_len={MAX_LEN}"))
             .arg(format!("-artifact_prefix={}/", findings.display()))
             .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
