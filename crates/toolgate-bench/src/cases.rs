@@ -101,7 +101,7 @@ pub(crate) fn cassette(folder: &Path) -> Result<PathBuf> {
 /// A script whose answers never come.
 pub(crate) fn silence(folder: &Path) -> Result<PathBuf> {
     let path = folder.join("bench-silence.toml");
-    std::fs::write(&path, "[[turn]]\ntext = \"never\"\ntimes = 0\nfault = { stall = {} }\n")?;
+    std::fs::write(&path, "[[turn]]\ntext = \"never\"\ntimes = 0\nfault = { kind = \"stall\" }\n")?;
     Ok(path)
 }
 
