@@ -14,7 +14,7 @@ use crate::config::StoreKind;
 pub enum Kind {
     /// An answer as its client got it, by its id.
     Answer,
-    /// The signatures of calls, by session and content. A list.
+    /// The signatures of calls, by session, content and number, and the number of the last.
     Content,
     /// What a conversation is called and when it began, by its id.
     Conversation,
