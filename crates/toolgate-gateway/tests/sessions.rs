@@ -10,7 +10,6 @@
 
 mod sessions {
     mod conversations;
-    mod signatures;
     mod sockets;
     mod stored;
     mod support;

@@ -96,6 +96,70 @@ impl Memory {
     }
 }
 
+/// For a store that keeps a copy here of what is kept elsewhere.
+impl Memory {
+    /// Keeps a value unless there is one.
+    pub(super) fn put_if_absent(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        id: &str,
+        value: Bytes,
+        keep: Duration,
+    ) {
+        let key = (owner, kind, id.to_owned());
+        let mut inner = self.lock();
+        if !inner.entries.contains_key(&key) {
+            inner.insert(key, vec![value], keep);
+            inner.shrink(self.limit);
+        }
+    }
+
+    /// Makes a list what it is elsewhere; values that are here only go to its end.
+    pub(super) fn merge(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        id: &str,
+        mut values: Vec<Bytes>,
+        keep: Duration,
+    ) {
+        let key = (owner, kind, id.to_owned());
+        let mut inner = self.lock();
+        let before = inner.remove(&key).filter(|entry| entry.until > Instant::now());
+        let own = before.map_or_else(Vec::new, |entry| entry.values);
+        let own: Vec<_> = own.into_iter().filter(|value| !values.contains(value)).collect();
+        values.extend(own);
+        if !values.is_empty() {
+            inner.insert(key, values, keep);
+            inner.shrink(self.limit);
+        }
+    }
+
+    /// Everything, oldest first, and how long it is to be kept from now.
+    pub(super) fn all(&self) -> Vec<Kept> {
+        let now = Instant::now();
+        let inner = self.lock();
+        let kept = |key: &Key| {
+            let entry = inner.entries.get(key)?;
+            let (owner, kind, id) = key.clone();
+            let left = entry.until.checked_duration_since(now)?;
+            Some(Kept { owner, kind, id, values: entry.values.clone(), left })
+        };
+        inner.order.values().filter_map(kept).collect()
+    }
+}
+
+/// An entry and how long it is to be kept from now.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) owner: Owner,
+    pub(super) kind: Kind,
+    pub(super) id: String,
+    pub(super) values: Vec<Bytes>,
+    pub(super) left: Duration,
+}
+
 impl Inner {
     fn remove(&mut self, key: &Key) -> Option<Entry> {
         let entry = self.entries.remove(key)?;

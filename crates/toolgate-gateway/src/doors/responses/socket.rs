@@ -181,8 +181,7 @@ impl Answers {
         let opened = match session::open_responses(visit, &body, self.local.as_ref()).await {
             Ok(opened) => opened,
             Err(refused) => {
-                visit.ledger(DIALECT).failed(&refused.failure());
-                return self.error(&refused.reply(DIALECT, &visit.request_id)).await;
+                return self.error(&visit.refusal(DIALECT, &refused)).await;
             }
         };
         if prewarm::is_asked_for(&opened.body) {
