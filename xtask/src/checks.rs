@@ -14,6 +14,7 @@ pub(crate) const ALL: &[Check] = &[
     Check { name: "clippy", about: "no lint objects", run: clippy },
     Check { name: "test", about: "unit, golden, property, law and tidy tests", run: test },
     Check { name: "valkey", about: "sessions on a real Valkey or Redis server", run: valkey },
+    Check { name: "state", about: "OpenAI's and Anthropic's SDKs keep state here", run: state },
     Check { name: "doctest", about: "the examples in the documentation run", run: doctest },
     Check { name: "doc", about: "the documentation builds without a warning", run: doc },
     Check { name: "wasm", about: "the core builds where there is no operating system", run: wasm },
@@ -79,6 +80,10 @@ fn valkey() -> anyhow::Result<Verdict> {
     server.kill()?;
     server.wait()?;
     verdict
+}
+
+fn state() -> anyhow::Result<Verdict> {
+    crate::clients::state()
 }
 
 fn doctest() -> anyhow::Result<Verdict> {

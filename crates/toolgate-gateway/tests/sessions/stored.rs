@@ -42,10 +42,15 @@ async fn a_response_is_retrieved_listed_and_deleted() {
 async fn r98_a_stream_can_be_retrieved() {
     let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
     let body = json!({"model": MODEL, "input": "x", "stream": true});
-    let events = gate.post("/v1/responses", body).await.events();
+    let got = gate.post("/v1/responses", body).await;
+    let events = got.events();
     let made = &events.last().unwrap()["response"];
     assert_eq!(&gate.get(&path(made, "")).await.ok(), made);
-    assert_eq!(gate.get(&path(made, "?stream=true")).await.status, 400);
+    assert_eq!(gate.get(&path(made, "?stream=true")).await.text, got.text);
+    let rest = gate.get(&path(made, "?stream=true&starting_after=2")).await.events();
+    assert_eq!(rest, events[3..]);
+    let whole = gate.respond(json!({"model": MODEL, "input": "x"})).await;
+    assert_eq!(gate.get(&path(&whole, "?stream=true")).await.status, 400);
 }
 
 #[tokio::test]

@@ -208,7 +208,7 @@ impl Answers {
             }
         };
         let Answered::Stream(mut pump) = outcome.result else { return Ok(()) };
-        let keeping = Keeping { keeper: opened.keeper, echo: outcome.echo, stamp: outcome.stamp };
+        let keeping = Keeping::new(opened.keeper, outcome.echo, outcome.stamp);
         while let Some(bytes) = pump.next().await {
             if pump.has_ended()
                 && let Some(object) = keeping.object(&pump, visit)
