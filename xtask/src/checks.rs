@@ -99,7 +99,7 @@ fn doc() -> anyhow::Result<Verdict> {
 const WASM: &str = "wasm32-unknown-unknown";
 
 fn wasm() -> anyhow::Result<Verdict> {
-    let mut rustc = std::process::Command::new("rustc");
+    let mut rustc = Command::new("rustc");
     let output = rustc.args(["--print", "target-libdir", "--target", WASM]).output()?;
     let libraries = String::from_utf8_lossy(&output.stdout);
     if !std::path::Path::new(libraries.trim()).exists() {

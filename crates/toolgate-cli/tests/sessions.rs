@@ -5,6 +5,7 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
     reason = "a test may fail, and says what it needs in few words"
 )]
 

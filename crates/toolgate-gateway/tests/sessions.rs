@@ -10,6 +10,7 @@
 
 mod sessions {
     mod conversations;
+    mod isolation;
     mod sockets;
     mod stored;
     mod support;

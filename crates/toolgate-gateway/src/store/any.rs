@@ -161,7 +161,7 @@ impl Store {
         match self {
             Self::Memory(memory) => memory.append(owner, kind, id, values, keep),
             Self::Sqlite(sqlite) => sqlite.append(owner, kind, id, values, keep),
-            Self::Valkey(valkey) => valkey.append(owner, kind, id, values, keep),
+            Self::Valkey(valkey) => valkey.append(owner, kind, id, &values, keep),
         }
     }
 

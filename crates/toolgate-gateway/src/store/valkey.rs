@@ -143,7 +143,7 @@ impl Valkey {
         owner: Owner,
         kind: Kind,
         id: &str,
-        values: Vec<Bytes>,
+        values: &[Bytes],
         keep: Duration,
     ) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

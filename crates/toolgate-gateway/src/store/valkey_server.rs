@@ -315,18 +315,18 @@ impl Task {
 
 /// Whether what failed now may go well later.
 fn may_pass(error: &RedisError) -> bool {
-    match error.kind() {
-        ErrorKind::Server(kind) => matches!(
-            kind,
-            ServerErrorKind::BusyLoading
-                | ServerErrorKind::ClusterDown
-                | ServerErrorKind::MasterDown
-                | ServerErrorKind::ReadOnly
-                | ServerErrorKind::TryAgain
-        ),
-        ErrorKind::Extension | ErrorKind::UnexpectedReturnType => false,
-        _ => true,
+    let passing = [
+        ServerErrorKind::BusyLoading,
+        ServerErrorKind::ClusterDown,
+        ServerErrorKind::MasterDown,
+        ServerErrorKind::ReadOnly,
+        ServerErrorKind::TryAgain,
+    ];
+    let kind = error.kind();
+    if let ErrorKind::Server(kind) = kind {
+        return passing.contains(&kind);
     }
+    !matches!(kind, ErrorKind::Extension | ErrorKind::UnexpectedReturnType)
 }
 
 fn pipeline(batch: &[Write]) -> Pipeline {
