@@ -13,6 +13,7 @@
 mod cases;
 mod load;
 mod proxy;
+mod sessions;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -39,7 +40,10 @@ fn main() -> Result<()> {
             let quick = options.contains(&"--quick");
             runtime.block_on(run(&PathBuf::from(toolgate), quick))
         }
-        _ => bail!("usage: toolgate-bench run PATH-OF-TOOLGATE [--quick]"),
+        ["sessions", toolgate, options @ ..] => {
+            runtime.block_on(sessions::run(&PathBuf::from(toolgate), options))
+        }
+        _ => bail!("usage: toolgate-bench run|sessions PATH-OF-TOOLGATE [--quick]"),
     }
 }
 

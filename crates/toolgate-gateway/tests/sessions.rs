@@ -11,6 +11,7 @@
 mod sessions {
     mod conversations;
     mod isolation;
+    mod mixed;
     mod sockets;
     mod stored;
     mod support;

@@ -1,6 +1,6 @@
 //! A store in this process.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -115,20 +115,22 @@ impl Memory {
         }
     }
 
-    /// Makes a list what it is elsewhere; values that are here only go to its end.
+    /// Makes a list what it is elsewhere; values that are here only go to its end. Values are told
+    /// apart by their first `stamp` bytes.
     pub(super) fn merge(
         &self,
-        owner: Owner,
-        kind: Kind,
-        id: &str,
+        (owner, kind, id): (Owner, Kind, &str),
         mut values: Vec<Bytes>,
+        stamp: usize,
         keep: Duration,
     ) {
         let key = (owner, kind, id.to_owned());
         let mut inner = self.lock();
         let before = inner.remove(&key).filter(|entry| entry.until > Instant::now());
-        let own = before.map_or_else(Vec::new, |entry| entry.values);
-        let own: Vec<_> = own.into_iter().filter(|value| !values.contains(value)).collect();
+        let mut own = before.map_or_else(Vec::new, |entry| entry.values);
+        let stamp = |value: &Bytes| value.slice(..stamp.min(value.len()));
+        let known: HashSet<Bytes> = values.iter().map(stamp).collect();
+        own.retain(|value| !known.contains(&stamp(value)));
         values.extend(own);
         if !values.is_empty() {
             inner.insert(key, values, keep);

@@ -122,7 +122,8 @@ impl Valkey {
         command.arg(name(owner, kind, id)).arg(0).arg(-1);
         let values = match self.ask::<Vec<Bytes>>(&command).await {
             Some(values) => {
-                self.shared.copy.merge(owner, kind, id, values.clone(), self.shared.keep);
+                let at = (owner, kind, id);
+                self.shared.copy.merge(at, values.clone(), STAMP, self.shared.keep);
                 values
             }
             None => self.shared.copy.list(owner, kind, id),
