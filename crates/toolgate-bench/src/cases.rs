@@ -135,7 +135,7 @@ fn with_tools() -> Value {
 }
 
 /// A tool whose description has about `length` characters.
-fn tool(number: usize, length: usize) -> Value {
+pub(crate) fn tool(number: usize, length: usize) -> Value {
     let sentence = "Works on files of the project and says what it found there, line by line. ";
     let description: String = sentence.chars().cycle().take(length).collect();
     json!({

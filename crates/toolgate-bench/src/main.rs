@@ -13,6 +13,7 @@
 mod cases;
 mod load;
 mod proxy;
+mod sessions;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -28,8 +29,9 @@ use crate::target::Target;
 const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
 /// Rounds of each, taken in turns.
 const ROUNDS: usize = 3;
-const USAGE: &str =
-    "usage: toolgate-bench run PATH-OF-TOOLGATE [--quick] [--case WORDS-OF-ITS-NAME]";
+const USAGE: &str = "\
+usage: toolgate-bench run PATH-OF-TOOLGATE [--quick] [--case WORDS-OF-ITS-NAME]
+       toolgate-bench sessions PATH-OF-TOOLGATE [--quick]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +42,9 @@ fn main() -> Result<()> {
         ["run", toolgate, options @ ..] => {
             let options = Options::parse(options)?;
             runtime.block_on(run(&PathBuf::from(toolgate), &options))
+        }
+        ["sessions", toolgate, options @ ..] => {
+            runtime.block_on(sessions::run(&PathBuf::from(toolgate), options))
         }
         _ => bail!("{USAGE}"),
     }
