@@ -1,5 +1,6 @@
 //! The checks, in the order of their speed. To add one, add a row.
 
+use crate::clients;
 use crate::command::{cargo, exists, root, run};
 use crate::fuzz;
 use crate::python;
@@ -17,6 +18,7 @@ pub(crate) const ALL: &[Check] = &[
         about: "the SDK beside google-genai, scenario by scenario",
         run: parity,
     },
+    Check { name: "genai", about: "Google's own SDKs on the simulator", run: clients::genai },
     Check { name: "fuzz", about: "every fuzz target survives a few seconds", run: fuzz_briefly },
 ];
 
