@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate_sim::{Cassette, Driver, Keys, Quirk, Script, Sim, SimConfig, serve};
@@ -38,11 +38,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let driver = match (&args.script, &args.replay) {
         (Some(path), _) => {
             let script = Script::parse(&read(path)?);
-            Driver::Script(script.with_context(|| path.display().to_string())?)
+            Driver::Script(script.map_err(|error| anyhow!("{}: {error}", path.display()))?)
         }
         (None, Some(path)) => {
             let cassette = Cassette::parse(&read(path)?);
-            Driver::Replay(cassette.with_context(|| path.display().to_string())?)
+            Driver::Replay(cassette.map_err(|error| anyhow!("{}: {error}", path.display()))?)
         }
         (None, None) => Driver::Demo,
     };

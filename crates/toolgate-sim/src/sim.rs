@@ -257,7 +257,7 @@ impl Sim {
 
     /// An error that a fault asks for: as JSON, or as a page for people.
     fn failure(&self, faults: &[Fault], call: &Call<'_>) -> Result<Option<Plan>, GoogleError> {
-        match faults.iter().find_map(|fault| fault.error(call.model)) {
+        match faults.iter().find_map(|fault| fault.error(call.model, call.is_stream())) {
             None => Ok(None),
             Some(Ok(error)) => {
                 let plan = self.refuse(&error, call.path, call.query);
