@@ -1,5 +1,6 @@
 """The SDKs: small programs of ours that use them as their manuals say."""
 
+import json
 
 import install
 from agents import call
@@ -16,9 +17,13 @@ class Program:
     is_direct = False
     forgets = ()
 
-    def __init__(self, name, file, folder, dialect, *options, resumes=False, direct=False):
+    # How many of the odd server's tools it declares.
+    mcp_most = 40
+
+    def __init__(self, name, file, folder, dialect, *options, resumes=False, direct=False, features=(), cites=False):
         self.name, self.file, self.folder, self.dialect = name, file, folder, dialect
         self.options, self.can_resume, self.is_direct = options, resumes, direct
+        self.features, self.cites = features, cites
 
     def version(self):
         """The version of the package that its name begins with."""
@@ -35,7 +40,10 @@ class Program:
             runner = [str(place / "bin" / "python"), str(script)]
         else:
             runner = [install.node(), str(script)]
-        return [*runner, stage.url, model, prompt, *self.options]
+        return [*runner, stage.url, model, prompt, *self.options, *options]
+
+    def mcp(self, stage, command):
+        return [f"mcp={json.dumps(command)}"]
 
     def environment(self, stage, model):
         # Modules are looked for beside the program, or here.
@@ -87,17 +95,19 @@ OF = {
     "vercel.mjs": "ai",
 }
 PY, JS, CHAINS = "py", "js", "py-chains"
+PLAIN = ("forced-tool", "no-tools", "structured", "odd-tools", "model-switch", "silence")
+MORE = (*PLAIN, "media-results", "web-search")
 ALL = [
-    Program("anthropic-py", "anthropic_messages.py", PY, "anthropic", "thinking=yes", resumes=True),
-    Program("anthropic-py-whole", "anthropic_messages.py", PY, "anthropic", "stream=no", resumes=True),
+    Program("anthropic-py", "anthropic_messages.py", PY, "anthropic", "thinking=yes", resumes=True, features=MORE, cites=True),
+    Program("anthropic-py-whole", "anthropic_messages.py", PY, "anthropic", "stream=no", resumes=True, features=MORE, cites=True),
     Program("anthropic-py-runner", "anthropic_runner.py", PY, "anthropic"),
-    Program("openai-py-responses", "openai_responses.py", PY, "responses", resumes=True),
-    Program("openai-py-responses-whole", "openai_responses.py", PY, "responses", "stream=no", resumes=True),
+    Program("openai-py-responses", "openai_responses.py", PY, "responses", resumes=True, features=MORE, cites=True),
+    Program("openai-py-responses-whole", "openai_responses.py", PY, "responses", "stream=no", resumes=True, features=MORE, cites=True),
     Program("openai-py-responses-stored", "openai_responses.py", PY, "responses", "state=server"),
-    Program("openai-py-chat", "openai_chat.py", PY, "chat", resumes=True),
-    Program("openai-py-chat-whole", "openai_chat.py", PY, "chat", "stream=no", resumes=True),
-    Program("google-genai-py", "google_genai.py", PY, "gemini", resumes=True),
-    Program("google-genai-py-whole", "google_genai.py", PY, "gemini", "stream=no", resumes=True),
+    Program("openai-py-chat", "openai_chat.py", PY, "chat", resumes=True, features=PLAIN),
+    Program("openai-py-chat-whole", "openai_chat.py", PY, "chat", "stream=no", resumes=True, features=PLAIN),
+    Program("google-genai-py", "google_genai.py", PY, "gemini", resumes=True, features=MORE),
+    Program("google-genai-py-whole", "google_genai.py", PY, "gemini", "stream=no", resumes=True, features=MORE),
     Program("google-genai-py-auto", "google_genai.py", PY, "gemini", "calls=automatic"),
     Program("google-genai-py-auto-whole", "google_genai.py", PY, "gemini", "calls=automatic", "stream=no"),
     Program("google-genai-py-on-sim", "google_genai.py", PY, "gemini", resumes=True, direct=True),
