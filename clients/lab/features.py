@@ -24,6 +24,13 @@ class Feature(Scenario):
         return self.name in client.features
 
     def check(self, run):
+        fault = run.client.faults.get(self.name)
+        if fault:
+            yield from own_fault(run, fault)
+            return
+        yield from self.differences(run)
+
+    def differences(self, run):
         mends = self.gemini_refuses and run.client.dialect == "gemini"
         yield from run.ended_well()
         yield from run.was_clean(but=[*self.but, *(["refusals"] if mends else [])])
@@ -38,14 +45,14 @@ class Forced(Feature):
     def turns(self, box, work):
         return [{"say": [box.nothing()]}, thinking(box.write(work / "a.txt", "a\n")), {"text": DONE}]
 
-    def check(self, run):
-        yield from super().check(run)
+    def differences(self, run):
+        yield from super().differences(run)
         yield from run.holds("a.txt", "a\n")
         asked = [calling(request) for request in run.requests if asks(request)]
-        wanted = {"mode": "ANY", "allowedFunctionNames": ["list_files"]}
+        wanted = {"mode": "ANY", "names": ["list_files"]}
         if asked[:1] != [wanted]:
             yield f"the first call was not forced but {asked[:1]}"
-        if any(it.get("mode") == "ANY" for it in asked[1:]):
+        if any(it["mode"] == "ANY" for it in asked[1:]):
             yield "later calls were forced too"
 
 
@@ -58,8 +65,8 @@ class NoTools(Feature):
     def script(self, box, work):
         return {"turn": [{"say": [{"thought": "Easy."}, {"text": f"No tools. {DONE}"}]}]}
 
-    def check(self, run):
-        yield from super().check(run)
+    def differences(self, run):
+        yield from super().differences(run)
         if any(declared(request) for request in run.requests):
             yield "functions came from nowhere"
 
@@ -81,8 +88,8 @@ class Structured(Feature):
             {"text": json.dumps(self.report)},
         ]
 
-    def check(self, run):
-        yield from super().check(run)
+    def differences(self, run):
+        yield from super().differences(run)
         yield from run.holds("a.txt", "a\n")
         try:
             said = json.loads(run.text)
@@ -113,8 +120,8 @@ class Search(Feature):
         write = thinking(box.write(work / "a.txt", "a\n"))
         return [write, {"text": text, "candidate": {"groundingMetadata": found}}]
 
-    def check(self, run):
-        yield from super().check(run)
+    def differences(self, run):
+        yield from super().differences(run)
         yield from run.holds("a.txt", "a\n")
         tools = [tool for request in run.requests for tool in (request["body"] or {}).get("tools", [])]
         if not any("googleSearch" in tool or "google_search" in tool for tool in tools):
@@ -134,8 +141,8 @@ class Media(Feature):
         both = [{"call": "take_photo"}, {"call": "get_paper"}]
         return [{"say": [{"thought": "Both."}, *both]}, thinking({"call": "take_photo"}), {"text": DONE}]
 
-    def check(self, run):
-        yield from super().check(run)
+    def differences(self, run):
+        yield from super().differences(run)
         seen = [mime for request in run.requests[-1:] for mime in media(request["body"])]
         if sorted(seen) != ["application/pdf", "image/png", "image/png"]:
             yield f"Gemini saw {seen}"
@@ -149,17 +156,17 @@ class OddTools(Feature):
     uses_mcp = True
 
     def turns(self, box, work):
-        circle = {"call": "a8_circles", "args": {"tree": {"name": "a", "next": {"name": "b"}}}}
-        names = {"call": "a11_names", "args": {"ref": "main", "title": "T", "with space": "x"}}
-        number = {"call": "a15_numbers", "args": {"level": 2, "kind": "fixed"}}
+        circle = {"call": box.odd("a8_circles"), "args": {"tree": {"name": "a", "next": {"name": "b"}}}}
+        names = {"call": box.odd("a11_names"), "args": {"ref": "main", "title": "T", "with space": "x"}}
+        number = {"call": box.odd("a15_numbers"), "args": {"level": 2, "kind": "fixed"}}
         return [
             {"say": [{"thought": "The odd ones."}, circle, names]},
-            {"say": [number, {"call": "a5_no_properties"}]},
+            {"say": [number, {"call": box.odd("a5_no_properties")}]},
             {"text": f"Odd. {DONE}"},
         ]
 
-    def check(self, run):
-        yield from super().check(run)
+    def differences(self, run):
+        yield from super().differences(run)
         said = json.dumps(run.answers())
         for name in ("a8_circles", "a11_names", "a15_numbers", "a5_no_properties"):
             if f"{name} was given" not in said:
@@ -185,8 +192,8 @@ class Switch(Feature):
         calls = [box.write(work / f"{at}.txt", f"{at}\n") for at in range(4)]
         return [thinking(call) for call in calls] + [{"text": DONE}]
 
-    def check(self, run):
-        yield from super().check(run)
+    def differences(self, run):
+        yield from super().differences(run)
         for at in range(4):
             yield from run.holds(f"{at}.txt", f"{at}\n")
         asked = [request["path"] for request in run.requests if asks(request)]
@@ -208,9 +215,17 @@ class Silence(Feature):
             {"say": [{"thought": "Hm."}, {"text": f"At last. {DONE}"}], "fault": {"kind": "stall", "after": 1, "ms": 2500}},
         ]
 
-    def check(self, run):
-        yield from super().check(run)
+    def differences(self, run):
+        yield from super().differences(run)
         yield from run.holds("a.txt", "a\n")
+
+
+def own_fault(run, fault):
+    """The SDK says itself that it cannot, and nobody was asked."""
+    if fault not in run.error:
+        yield f"it does not say {fault!r} any more but {(run.error or run.text)[:160]!r}"
+    if any(asks(request) for request in run.requests):
+        yield "it is not the client's own fault: Gemini was asked"
 
 
 def asks(request):
@@ -218,8 +233,11 @@ def asks(request):
 
 
 def calling(request):
+    """Which calls are asked for, whichever spelling the client has."""
     config = (request["body"] or {}).get("toolConfig") or {}
-    return config.get("functionCallingConfig") or {}
+    found = config.get("functionCallingConfig") or {}
+    names = found.get("allowedFunctionNames") or found.get("allowed_function_names")
+    return {"mode": found.get("mode"), "names": names}
 
 
 def declared(request):

@@ -83,8 +83,8 @@ async def by_session(client):
         await session.initialize()
         calling = types.AutomaticFunctionCallingConfig(maximum_remote_calls=MOST)
         config = types.GenerateContentConfig(tools=[session], automatic_function_calling=calling)
-        chat = client.aio.chats.create(model=MODEL, config=config)
-        return (await chat.send_message(PROMPT)).text
+        question = {"model": MODEL, "contents": PROMPT, "config": config}
+        return (await client.aio.models.generate_content(**question)).text
 
 
 def automatic(client):
