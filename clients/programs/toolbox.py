@@ -182,5 +182,7 @@ def main(program):
     try:
         say(text=program())
     except Exception as error:
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
         say(error=f"{type(error).__name__}: {error}"[:600])
         sys.exit(1)

@@ -146,7 +146,7 @@ fn a2_wrong_kinds() {
 }
 
 #[test]
-fn a3_schemas_that_make_no_sense() {
+fn schemas_that_make_no_sense() {
     let root = format!("* GenerateContentRequest.{DECLARED}.parameters");
     let inside = format!("{root}.properties[x]");
     for (schema, want) in [
@@ -202,7 +202,7 @@ fn a3_schemas_that_make_no_sense() {
 }
 
 #[test]
-fn a9_too_deep_and_too_large() {
+fn a8_too_deep_and_too_large() {
     let object = |depth| json!({"type": "OBJECT", "properties": {"x": nested(depth)}});
     let named =
         "FunctionDeclaration 'look' in the request exceeds the maximum allowed nesting depth.";
@@ -288,7 +288,7 @@ fn a4_vertex_has_its_own_words() {
 }
 
 #[test]
-fn a8_json_schemas_that_are_refused() {
+fn a7_json_schemas_that_are_refused() {
     refused(
         NEW,
         json_schema(json!({"type": "object", "properties": {
@@ -334,7 +334,7 @@ fn b1_names() {
 }
 
 #[test]
-fn c1_turns() {
+fn e1_turns() {
     let call_first = "Please ensure that function call turn comes immediately after a user turn or \
         after a function response turn.";
     let response_first = "Please ensure that function response turn comes immediately after a \
@@ -374,7 +374,7 @@ fn c1_turns() {
 }
 
 #[test]
-fn c2_emptiness() {
+fn e4_emptiness() {
     refused(NEW, json!({}), "* GenerateContentRequest.contents: contents is not specified\n");
     refused(
         NEW,
@@ -407,7 +407,7 @@ fn c2_emptiness() {
 
 /// Seen once in the field, and not since: only who asks for it gets it.
 #[test]
-fn f5_empty_values_in_results() {
+fn empty_values_in_results() {
     let body = |response: Value| {
         talk(json!([user("Hi"), model(json!([call("a")])), result("a", response)]))
     };
@@ -421,7 +421,7 @@ fn f5_empty_values_in_results() {
 }
 
 #[test]
-fn e1_signatures() {
+fn c1_signatures() {
     let unsigned = json!({"functionCall": {"name": "look", "args": {}}});
     let step =
         |part: Value| talk(json!([user("Hi"), model(json!([part])), result("look", json!({}))]));
