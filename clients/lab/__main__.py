@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import agents
+import features
 import install
 import programs
 import scenarios
@@ -21,7 +22,7 @@ ARTEFACTS = install.FOLDER / "artefacts"
 def main():
     options = parsed()
     clients = chosen(agents.ALL + programs.ALL, options.names, "client")
-    wanted = chosen(scenarios.ALL, options.scenario, "scenario")
+    wanted = chosen(scenarios.ALL + features.ALL, options.scenario, "scenario")
     cells = [
         (client, scenario, model)
         for client in clients
@@ -73,6 +74,8 @@ def chosen(known, names, what):
 
 def is_wanted(client, scenario, model, options):
     if scenario.agents_only and not client.is_agent:
+        return False
+    if (scenario.programs_only and client.is_agent) or not scenario.suits(client):
         return False
     if len(scenario.prompts) > 1 and not client.can_resume:
         return False

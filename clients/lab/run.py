@@ -43,7 +43,9 @@ class Run:
         for at, prompt in enumerate(self.scenario.prompts):
             if at:
                 stage.restart_gateway()
-            options = self.client.mcp(stage, MCP) if self.scenario.uses_mcp else ()
+            options = list(self.scenario.options)
+            if self.scenario.uses_mcp:
+                options += self.client.mcp(stage, MCP)
             command = self.client.command(stage, self.model, prompt, at > 0, options)
             environment = self.client.environment(stage, self.model)
             ended = stage.run(command, environment, self.client.seconds)

@@ -4,6 +4,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::clients;
 use crate::command::{cargo, exists, need, root, run};
 use crate::fuzz;
 use crate::python;
@@ -23,6 +24,7 @@ pub(crate) const ALL: &[Check] = &[
         about: "the SDK beside google-genai, scenario by scenario",
         run: parity,
     },
+    Check { name: "genai", about: "Google's own SDKs on the simulator", run: clients::genai },
     Check { name: "fuzz", about: "every fuzz target survives a few seconds", run: fuzz_briefly },
 ];
 
