@@ -18,6 +18,11 @@ pub(crate) const ALL: &[Check] = &[
         about: "the SDK beside google-genai, scenario by scenario",
         run: parity,
     },
+    Check {
+        name: "clients",
+        about: "real clients on the gateway, on a thinned matrix",
+        run: clients::thinned,
+    },
     Check { name: "genai", about: "Google's own SDKs on the simulator", run: clients::genai },
     Check { name: "fuzz", about: "every fuzz target survives a few seconds", run: fuzz_briefly },
 ];
