@@ -40,8 +40,9 @@ def main():
     if why:
         print(f"note: the clients can reach the network, because this machine keeps them in it: {why}")
     binary = options.binary or str(install.TARGET / "debug" / "toolgate")
+    checker = str(Path(binary).parent / "examples" / "grammar")
     with ThreadPoolExecutor(options.jobs) as pool:
-        runs = list(pool.map(lambda cell: played(cell, binary, installer), cells))
+        runs = list(pool.map(lambda cell: played(cell, binary, checker, installer), cells))
     installer.end()
     print()
     print(table(runs))
@@ -93,14 +94,14 @@ def is_wanted(client, scenario, model, options):
     return is_thin and model == scenarios.NEW
 
 
-def played(cell, binary, installer):
+def played(cell, binary, checker, installer):
     client, scenario, model = cell
     run = Run(client, scenario, model)
     try:
         if client.folder in install.NEEDS_NODE:
             installer.wait_for("node22")
         installer.wait_for(client.folder)
-        run.play(binary, ARTEFACTS / f"{client.name}-{scenario.name}-{model}")
+        run.play(binary, checker, ARTEFACTS / f"{client.name}-{scenario.name}-{model}")
     except RuntimeError as error:
         run.difference = str(error)
     verdict = run.difference or "passed"

@@ -7,7 +7,9 @@ use crate::run::Verdict;
 
 /// Runs the lab; its options are those of `python3 clients/lab`.
 pub(crate) fn clients(options: &[&str]) -> anyhow::Result<Verdict> {
-    run(cargo().args(["build", "--package", "toolgate-cli", "--locked"]))?;
+    run(cargo()
+        .args(["build", "--locked", "--package", "toolgate-cli", "--package", "toolgate-core"])
+        .args(["--bin", "toolgate", "--example", "grammar"]))?;
     start("clients/lab", options)
 }
 
