@@ -15,7 +15,11 @@ pub(crate) const ALL: &[Check] = &[
     Check { name: "clippy", about: "no lint objects", run: clippy },
     Check { name: "test", about: "unit, golden, property, law and tidy tests", run: test },
     Check { name: "valkey", about: "sessions on a real Valkey or Redis server", run: valkey },
-    Check { name: "state", about: "OpenAI's and Anthropic's SDKs keep state here", run: state },
+    Check {
+        name: "state",
+        about: "OpenAI's and Anthropic's SDKs keep state here",
+        run: clients::state,
+    },
     Check { name: "doctest", about: "the examples in the documentation run", run: doctest },
     Check { name: "doc", about: "the documentation builds without a warning", run: doc },
     Check { name: "wasm", about: "the core builds where there is no operating system", run: wasm },
@@ -23,6 +27,11 @@ pub(crate) const ALL: &[Check] = &[
         name: "parity",
         about: "the SDK beside google-genai, scenario by scenario",
         run: parity,
+    },
+    Check {
+        name: "clients",
+        about: "real clients on the gateway, on a thinned matrix",
+        run: clients::thinned,
     },
     Check { name: "genai", about: "Google's own SDKs on the simulator", run: clients::genai },
     Check { name: "fuzz", about: "every fuzz target survives a few seconds", run: fuzz_briefly },
@@ -71,21 +80,17 @@ fn valkey() -> anyhow::Result<Verdict> {
     while TcpStream::connect(("127.0.0.1", port)).is_err() && server.try_wait()?.is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let tests = |package: &str, which: &[&str]| {
+    // The whole workspace, so that features are those of the other tests.
+    let tests = |which: &[&str]| {
         let mut command = cargo();
-        command.args(["test", "--locked", "--package", package]).args(which);
+        command.args(["test", "--workspace", "--locked"]).args(which);
         command.args(["valkey", "--", "--ignored"]);
         run(command.env("TOOLGATE_TEST_VALKEY", format!("redis://127.0.0.1:{port}")))
     };
-    let verdict = tests("toolgate-gateway", &["--lib"])
-        .and_then(|_| tests("toolgate-cli", &["--test", "sessions"]));
+    let verdict = tests(&["--lib"]).and_then(|_| tests(&["--test", "sessions"]));
     server.kill()?;
     server.wait()?;
     verdict
-}
-
-fn state() -> anyhow::Result<Verdict> {
-    crate::clients::state()
 }
 
 fn doctest() -> anyhow::Result<Verdict> {
@@ -115,7 +120,7 @@ fn parity() -> anyhow::Result<Verdict> {
     let folder = root().join("crates/toolgate/tests/parity");
     let python = python::with_packages("parity", &folder.join("requirements.txt"))?;
     run(cargo()
-        .args(["test", "--package", "toolgate", "--locked", "--test", "parity", "--", "--ignored"])
+        .args(["test", "--workspace", "--locked", "--test", "parity", "--", "--ignored"])
         .env("PARITY_PYTHON", python))
 }
 
