@@ -213,11 +213,7 @@ impl Plan {
             {
                 let wait = match failure.retry_after_ms {
                     Some(asked) => Duration::from_millis(asked),
-                    // A limit without a time is left to the client, who knows how long it can wait.
-                    None if failure.kind == FailureKind::RateLimited => {
-                        return Next::Give(failure.clone());
-                    }
-                    None => FIRST_WAIT * 2_u32.saturating_pow(self.retries),
+                    None => self.backoff(),
                 };
                 if wait > upstream.retry_wait {
                     return Next::Give(failure.clone());
@@ -245,6 +241,14 @@ impl Plan {
             | FailureKind::Unsupported
             | FailureKind::UpstreamProtocol => Next::Give(failure.clone()),
         }
+    }
+
+    /// The wait before the next try where Gemini names none. It doubles, and differs from turn to
+    /// turn, so that many that failed together do not come back together.
+    fn backoff(&self) -> Duration {
+        let spread = u32::from((self.seed >> 64) as u8);
+        let wait = FIRST_WAIT * 2_u32.saturating_pow(self.retries);
+        wait * (192 + spread / 2) / 256
     }
 
     /// Learns from a refusal. `true`: the request may succeed when it is prepared anew.
