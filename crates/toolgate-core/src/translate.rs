@@ -316,7 +316,8 @@ impl<E: Encoder> Sink for Into<'_, E> {
             }
             Event::Finish(end) => *finish = Some(end.clone()),
             Event::Call(call) => calls.push(call.clone().into_owned()),
-            Event::Signature { .. } if !*settled => {
+            // A shown thought's own signature belongs right behind it.
+            Event::Signature { thought, .. } if !*visible || (!*settled && !thought) => {
                 self.tap.held.push(event.clone().into_owned());
                 return;
             }
