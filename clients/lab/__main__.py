@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import agents
+import features
 import install
 import programs
 import scenarios
@@ -21,7 +22,7 @@ ARTEFACTS = install.FOLDER / "artefacts"
 def main():
     options = parsed()
     clients = chosen(agents.ALL + programs.ALL, options.names, "client")
-    wanted = chosen(scenarios.ALL, options.scenario, "scenario")
+    wanted = chosen(scenarios.ALL + features.ALL, options.scenario, "scenario")
     cells = [
         (client, scenario, model)
         for client in clients
@@ -29,17 +30,21 @@ def main():
         for model in scenario.models
         if is_wanted(client, scenario, model, options)
     ]
-    folders = dict.fromkeys(client.folder for client in clients)
+    folders = dict.fromkeys(client.folder for client, _, _ in cells)
     if install.NEEDS_NODE & set(folders):
-        folders["node22"] = None
-    for folder in folders:
-        install.ensure(folder)
+        folders = {"node22": None} | folders
+    installer = install.Installer(folders)
+    # In the order in which they will be there.
+    order = list(install.versions())
+    cells.sort(key=lambda cell: order.index(cell[0].folder))
     why = stage.loopback_only()
     if why:
         print(f"note: the clients can reach the network, because this machine keeps them in it: {why}")
-    binary = options.binary or str(install.ROOT / "target" / "debug" / "toolgate")
+    binary = options.binary or str(install.TARGET / "debug" / "toolgate")
+    checker = str(Path(binary).parent / "examples" / "grammar")
     with ThreadPoolExecutor(options.jobs) as pool:
-        runs = list(pool.map(lambda cell: played(cell, binary), cells))
+        runs = list(pool.map(lambda cell: played(cell, binary, checker, installer), cells))
+    installer.end()
     print()
     print(table(runs))
     if options.table:
@@ -48,7 +53,7 @@ def main():
     for run in failed:
         print(f"{run.client.name} · {run.scenario.name} · {run.model}: {run.difference}")
     print(f"{len(runs) - len(failed)} passed, {len(failed)} failed", end="")
-    print(f"; traffic is in {ARTEFACTS.relative_to(install.ROOT)}" if failed else "")
+    print(f"; traffic is in {ARTEFACTS}" if failed else "")
     return 1 if failed else 0
 
 
@@ -74,6 +79,8 @@ def chosen(known, names, what):
 def is_wanted(client, scenario, model, options):
     if scenario.agents_only and not client.is_agent:
         return False
+    if (scenario.programs_only and client.is_agent) or not scenario.suits(client):
+        return False
     if len(scenario.prompts) > 1 and not client.can_resume:
         return False
     # Without the gateway nobody saves a turn: an SDK gives on whatever Gemini said.
@@ -90,10 +97,16 @@ def is_wanted(client, scenario, model, options):
     return is_thin and model == scenarios.NEW
 
 
-def played(cell, binary):
+def played(cell, binary, checker, installer):
     client, scenario, model = cell
     run = Run(client, scenario, model)
-    run.play(binary, ARTEFACTS / f"{client.name}-{scenario.name}-{model}")
+    try:
+        if client.folder in install.NEEDS_NODE:
+            installer.wait_for("node22")
+        installer.wait_for(client.folder)
+        run.play(binary, checker, ARTEFACTS / f"{client.name}-{scenario.name}-{model}")
+    except RuntimeError as error:
+        run.difference = str(error)
     verdict = run.difference or "passed"
     print(f"{client.name:<20} {scenario.name:<16} {model:<18} {run.took:5.1f} s  {verdict}", flush=True)
     return run

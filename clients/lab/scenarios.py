@@ -19,6 +19,12 @@ class Scenario:
     programs_only = False
     uses_mcp = False
     server_options = ()
+    # What a program of ours is told, beside what it is always told.
+    options = ()
+
+    def suits(self, client):
+        """Whether a client can play it."""
+        return True
 
     def turns(self, box, work):
         raise NotImplementedError

@@ -64,10 +64,14 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let mending = Mending { visit: &visit, model: asked.model, is_stream, body: &body };
     let lessons = &visit.app.lessons;
     if mendable && lessons.has_refused(&target, &body, Instant::now()) {
-        return match mending.run(ledger).await {
-            Ok(reply) => reply,
-            Err(failure) => reply::failure(DIALECT, &failure, &visit.request_id),
+        let mended = match mending.run(ledger, false).await {
+            Err(failure) if is_of_another_model(&failure) => {
+                mending.run(visit.ledger(DIALECT), true).await
+            }
+            mended => mended,
         };
+        return mended
+            .unwrap_or_else(|failure| reply::failure(DIALECT, &failure, &visit.request_id));
     }
     let mut plan = Plan::passing(&visit, target.clone(), path, headers, body.clone());
     let refusal = match turn::open(&mut plan).await {
@@ -77,7 +81,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
             if mendable
                 && passing.is_no_good()
                 && let Some(ledger) = passing.give_up()
-                && let Ok(reply) = mending.run(ledger).await
+                && let Ok(reply) = mending.run(ledger, false).await
             {
                 return reply;
             }
@@ -92,7 +96,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     };
     let Refusal { failure, said } = refusal;
     if mendable && failure.kind == FailureKind::InvalidRequest {
-        if let Ok(reply) = mending.run(ledger).await {
+        if let Ok(reply) = mending.run(ledger, is_of_another_model(&failure)).await {
             if is_about_tools(&failure) {
                 lessons.refuse(&target, &body, Instant::now());
             }
@@ -199,15 +203,24 @@ struct Mending<'a> {
 }
 
 impl Mending<'_> {
-    /// Asks it with its tools and its history in order, as for every other dialect.
-    async fn run(&self, ledger: Ledger) -> Result<Reply, Failure> {
+    /// Asks it with its tools and its history in order, as for every other dialect; without
+    /// signatures of an unknown issuer where Gemini `distrusts` them.
+    async fn run(&self, ledger: Ledger, distrusts: bool) -> Result<Reply, Failure> {
         let visit = self.visit;
         let path = Some((self.model.to_owned(), self.is_stream));
-        let ask = Ask { path, ..Ask::new(DIALECT, self.body.clone(), visit.client.owner) };
+        let ask =
+            Ask { path, distrusts, ..Ask::new(DIALECT, self.body.clone(), visit.client.owner) };
         let outcome = turns::run_on(visit, &ask, ledger).await?;
         visit.app.metrics.rescued("history_mended");
         Ok(turns::shown(visit, outcome, None).await)
     }
+}
+
+/// Whether a signature was refused: what a client that changes models sends.
+fn is_of_another_model(failure: &Failure) -> bool {
+    let said = failure.message.to_lowercase();
+    said.contains("thought signature")
+        && ["corrupted", "invalid", "not valid"].iter().any(|it| said.contains(it))
 }
 
 /// An answer of the upstream's kind.
