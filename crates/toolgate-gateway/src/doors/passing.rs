@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use tokio::time::Sleep;
-use toolgate_core::canon::{Call, Event, Failure, FailureKind, Finish, IdGen, Sink};
+use toolgate_core::canon::{Call, Event, Failure, FailureKind, Finish, IdGen, LossCode, Sink};
 use toolgate_core::gemini::upstream::StreamDecoder;
 
 use super::Visit;
@@ -125,8 +125,12 @@ impl Passing {
     /// Writes down how it ended.
     fn account(&mut self) {
         let Some(mut ledger) = self.ledger.take() else { return };
-        match &self.heard.end {
-            Some(Ok(finish)) => ledger.done(self.heard.calls.iter(), finish),
+        match &mut self.heard.end {
+            Some(Ok(finish)) => {
+                // The tap does not know the client's tools: it cannot say that one is unknown.
+                finish.losses.retain(|loss| loss.code != LossCode::UnknownTool);
+                ledger.done(self.heard.calls.iter(), finish);
+            }
             Some(Err(failure)) => ledger.failed(failure),
             None => ledger.answered(),
         }
