@@ -30,17 +30,21 @@ def main():
         for model in scenario.models
         if is_wanted(client, scenario, model, options)
     ]
-    folders = dict.fromkeys(client.folder for client in clients)
+    folders = dict.fromkeys(client.folder for client, _, _ in cells)
     if install.NEEDS_NODE & set(folders):
-        folders["node22"] = None
-    for folder in folders:
-        install.ensure(folder)
+        folders = {"node22": None} | folders
+    installer = install.Installer(folders)
+    # In the order in which they will be there.
+    order = list(install.versions())
+    cells.sort(key=lambda cell: order.index(cell[0].folder))
     why = stage.loopback_only()
     if why:
         print(f"note: the clients can reach the network, because this machine keeps them in it: {why}")
-    binary = options.binary or str(install.ROOT / "target" / "debug" / "toolgate")
+    binary = options.binary or str(install.TARGET / "debug" / "toolgate")
+    checker = str(Path(binary).parent / "examples" / "grammar")
     with ThreadPoolExecutor(options.jobs) as pool:
-        runs = list(pool.map(lambda cell: played(cell, binary), cells))
+        runs = list(pool.map(lambda cell: played(cell, binary, checker, installer), cells))
+    installer.end()
     print()
     print(table(runs))
     if options.table:
@@ -49,7 +53,7 @@ def main():
     for run in failed:
         print(f"{run.client.name} · {run.scenario.name} · {run.model}: {run.difference}")
     print(f"{len(runs) - len(failed)} passed, {len(failed)} failed", end="")
-    print(f"; traffic is in {ARTEFACTS.relative_to(install.ROOT)}" if failed else "")
+    print(f"; traffic is in {ARTEFACTS}" if failed else "")
     return 1 if failed else 0
 
 
@@ -93,10 +97,16 @@ def is_wanted(client, scenario, model, options):
     return is_thin and model == scenarios.NEW
 
 
-def played(cell, binary):
+def played(cell, binary, checker, installer):
     client, scenario, model = cell
     run = Run(client, scenario, model)
-    run.play(binary, ARTEFACTS / f"{client.name}-{scenario.name}-{model}")
+    try:
+        if client.folder in install.NEEDS_NODE:
+            installer.wait_for("node22")
+        installer.wait_for(client.folder)
+        run.play(binary, checker, ARTEFACTS / f"{client.name}-{scenario.name}-{model}")
+    except RuntimeError as error:
+        run.difference = str(error)
     verdict = run.difference or "passed"
     print(f"{client.name:<20} {scenario.name:<16} {model:<18} {run.took:5.1f} s  {verdict}", flush=True)
     return run

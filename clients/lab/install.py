@@ -1,14 +1,16 @@
-"""Installs the pinned clients by package name, once."""
+"""Installs the pinned clients by package name, once. `python3 clients/lab/install.py FOLDER…` does nothing else."""
 
 import os
 import subprocess
 import sys
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "target" / "clients"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+FOLDER = TARGET / "clients"
 VERSIONS = ROOT / "clients" / "versions.toml"
 STAMP = "installed.txt"
 # Folders whose packages want a newer Node than the machine may have.
@@ -29,13 +31,44 @@ def node():
     return str(ensure("node22") / "node_modules" / "node" / "bin" / "node")
 
 
+class Installer:
+    """Installs in a process of its own, which keeps its network, while the first clients run already."""
+
+    def __init__(self, folders):
+        missing = [folder for folder in folders if not is_there(folder)]
+        command = [sys.executable, str(Path(__file__).resolve()), *missing]
+        self.process = subprocess.Popen(command) if missing else None
+
+    def wait_for(self, folder):
+        """Returns as soon as a folder is installed."""
+        while not is_there(folder):
+            # Asked before looking again: what is installed last must not be overlooked.
+            has_ended = self.process is None or self.process.poll() is not None
+            if has_ended and not is_there(folder):
+                raise RuntimeError(f"{folder} cannot be installed")
+            time.sleep(0.2)
+
+    def end(self):
+        if self.process:
+            self.process.wait()
+
+
+def wanted(folder):
+    _, packages = versions()[folder]
+    return "".join(f"{name} {version}\n" for name, version in sorted(packages.items()))
+
+
+def is_there(folder):
+    """Whether exactly what is pinned is installed."""
+    stamp = FOLDER / folder / STAMP
+    return stamp.exists() and stamp.read_text() == wanted(folder)
+
+
 def ensure(folder):
     """Installs a folder unless exactly this is there already; says where it is."""
     installer, packages = versions()[folder]
     place = FOLDER / folder
-    stamp = place / STAMP
-    wanted = "".join(f"{name} {version}\n" for name, version in sorted(packages.items()))
-    if stamp.exists() and stamp.read_text() == wanted:
+    if is_there(folder):
         return place
     place.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
@@ -48,7 +81,7 @@ def ensure(folder):
         if not left:
             sys.stderr.write(done.stdout[-4000:])
             raise SystemExit(f"error: {folder} cannot be installed")
-    stamp.write_text(wanted)
+    (place / STAMP).write_text(wanted(folder))
     print(f"installed {folder} in {time.monotonic() - began:.0f} s", flush=True)
     return place
 
@@ -70,7 +103,8 @@ def pip(place, packages):
         made = captured([sys.executable, "-m", "venv", str(place)])
         if made.returncode != 0:
             return made
-    return captured([str(place / "bin" / "pip"), "install", "--quiet"] + names)
+    # What is imported is compiled when it is imported first; most is never.
+    return captured([str(place / "bin" / "pip"), "install", "--quiet", "--no-compile"] + names)
 
 
 def captured(command):
@@ -81,3 +115,21 @@ def captured(command):
         text=True,
         env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
     )
+
+
+def main(folders):
+    """npm one after the other, because it uses all cores; each pip, which uses one, beside it."""
+    kinds = versions()
+    lanes = [[it for it in folders if kinds[it][0] == "npm"]]
+    lanes += [[it] for it in folders if kinds[it][0] == "pip"]
+
+    def install(lane):
+        for folder in lane:
+            ensure(folder)
+
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        list(pool.map(install, lanes))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -55,8 +55,7 @@ class Program:
     def environment(self, stage, model):
         # Modules are looked for beside the program, or here.
         modules = install.FOLDER / self.folder / "node_modules"
-        quiet = {"PYTHONDONTWRITEBYTECODE": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-        return {"LAB_MODULES": str(modules), **quiet}
+        return {"LAB_MODULES": str(modules), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
     def said(self, ended):
         text, error = "", ""

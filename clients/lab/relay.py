@@ -83,11 +83,20 @@ class Exchange:
 
     def body(self):
         """What was asked, parsed; None where it is not JSON."""
+        if self.status == 101:
+            return [parsed(text) or text for text in websocket_texts(self.request["body"])]
         return parsed(self.request["body"])
 
     def text(self):
         """What was answered."""
         return self.answer["body"].decode("utf-8", "replace") if self.answer else ""
+
+    def said(self):
+        if not self.answer:
+            return ""
+        if self.status == 101:
+            return [parsed(text) or text for text in websocket_texts(self.answer["body"])]
+        return parsed(self.answer["body"]) or self.text()
 
     def is_stream(self):
         kind = self.answer["headers"].get("content-type", "") if self.answer else ""
@@ -104,12 +113,35 @@ class Exchange:
             "body": self.body(),
             "status": self.status,
             "answer_headers": self.answer["headers"] if self.answer else {},
-            "answer": parsed(self.answer["body"] if self.answer else b"") or self.text(),
+            "answer": self.said(),
             "whole": bool(self.answer and self.answer["whole"]),
         }
 
 
 SECRET = {"authorization", "x-api-key", "x-goog-api-key"}
+
+
+def websocket_texts(data):
+    """The text messages of one direction of a WebSocket, in order. Nobody has asked for compression."""
+    texts, open_text, at = [], b"", 0
+    while at + 2 <= len(data):
+        final, kind, length = data[at] & 0x80, data[at] & 0x0F, data[at + 1] & 0x7F
+        is_masked, at = data[at + 1] & 0x80, at + 2
+        if length > 125:
+            size = 2 if length == 126 else 8
+            length, at = int.from_bytes(data[at : at + size], "big"), at + size
+        mask = data[at : at + 4] if is_masked else bytes(4)
+        at += 4 if is_masked else 0
+        body = data[at : at + length]
+        if len(body) < length:
+            break
+        at += length
+        if kind in (0, 1):
+            open_text += bytes(byte ^ mask[place % 4] for place, byte in enumerate(body)) if is_masked else body
+            if final:
+                texts.append(open_text.decode("utf-8", "replace"))
+                open_text = b""
+    return texts
 
 
 def parsed(body):
@@ -158,5 +190,7 @@ def body_of(start, headers, rest):
         length = int(headers["content-length"])
         return rest[:length], rest[length:], len(rest) >= length
     is_answer = start.startswith("HTTP/")
+    if start.startswith("HTTP/1.1 101") or headers.get("upgrade", "").lower() == "websocket":
+        return rest, b"", True
     # An answer without a length lasts as long as the connection; a switched protocol too.
     return (rest, b"", True) if is_answer and rest else (b"", rest, True)

@@ -20,7 +20,7 @@ class Run:
         self.difference = None
         self.took = 0.0
 
-    def play(self, binary, artefacts):
+    def play(self, binary, checker, artefacts):
         stage = Stage(binary, options=self.scenario.server_options, direct=self.client.is_direct)
         with stage:
             try:
@@ -29,7 +29,7 @@ class Run:
                 self.requests = stage.window("requests")
                 self.counters = stage.window("counters")
                 self.work = stage.work
-                found = list(self.scenario.check(self)) + list(self.grammar(stage))
+                found = list(self.scenario.check(self)) + list(self.grammar(stage, checker))
                 self.difference = found[0] if found else None
             except (RuntimeError, urllib.error.URLError, KeyError, ValueError) as error:
                 self.difference = f"{type(error).__name__}: {error}"
@@ -100,8 +100,6 @@ class Run:
         if found is None or found.rstrip("\n") != wanted.rstrip("\n"):
             yield f"{name} holds {found!r}"
 
-    def grammar(self, stage):
+    def grammar(self, stage, checker):
         if stage.gateway:
-            for exchange in stage.relay.exchanges():
-                for fault in grammar.faults(exchange):
-                    yield f"grammar: {exchange.method} {exchange.path}: {fault}"
+            yield from grammar.faults(stage.relay.exchanges(), checker)

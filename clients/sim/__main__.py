@@ -21,7 +21,7 @@ SECONDS = 120
 
 def main():
     parser = argparse.ArgumentParser(prog="python3 clients/sim")
-    parser.add_argument("--binary", default=str(install.ROOT / "target" / "debug" / "toolgate"))
+    parser.add_argument("--binary", default=str(install.TARGET / "debug" / "toolgate"))
     binary = parser.parse_args().binary
     python = str(install.ensure("py") / "bin" / "python")
     modules = install.ensure("js") / "node_modules"
@@ -51,7 +51,7 @@ def passes(binary, name, command, model, modules):
                 "PATH": os.defpath,
                 "HOME": folder,
                 "LANG": "C.UTF-8",
-                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONPYCACHEPREFIX": str(install.FOLDER / "compiled"),
                 "LAB_MODULES": str(modules),
             }
             try:

@@ -81,6 +81,7 @@ fn check_chunks(chunks: &[Value]) -> Seen {
                     seen.usage = Some(value.clone());
                 }
                 "modelVersion" | "responseId" => assert!(value.is_string()),
+                "promptFeedback" => assert!(value.is_object()),
                 _ => panic!("not in a response: {key}"),
             }
         }
@@ -114,6 +115,7 @@ fn check_candidate(candidate: &Value, seen: &mut Seen) {
                 seen.finish = Some(reason.to_owned());
             }
             "finishMessage" => assert!(value.is_string()),
+            "safetyRatings" => assert!(value.is_array()),
             "groundingMetadata" => {
                 assert!(value.is_object());
                 seen.grounding.push(value.clone());
@@ -167,7 +169,9 @@ fn check_usage(usage: &Value) {
             "toolUsePromptTokenCount",
             "totalTokenCount",
         ];
-        assert!(known.contains(&key.as_str()) && value.is_u64(), "{usage}");
+        let is_count = known.contains(&key.as_str()) && value.is_u64();
+        let is_detail = key.ends_with("TokensDetails") && value.is_array();
+        assert!(is_count || is_detail || key == "serviceTier", "{usage}");
     }
 }
 
