@@ -68,7 +68,8 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
             }
             Ok(response) if response.status().is_success() => {
                 let (head, answer) = response.into_parts();
-                let passing = Passing::open(answer, is_stream && sse, &visit, &plan, ledger).await;
+                let form = (is_stream, is_stream && sse);
+                let passing = Passing::open(answer, form, &visit, &plan, ledger).await;
                 if passing.is_no_good()
                     && (sse || !is_stream)
                     && let Some(reply) = mended(&visit, &asked, is_stream, body, false).await

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use tokio::time::Sleep;
 use toolgate_core::canon::{Call, Event, Failure, FailureKind, Finish, IdGen, Sink};
+use toolgate_core::gemini::encode_error;
 use toolgate_core::gemini::upstream::StreamDecoder;
 
 use super::Visit;
@@ -27,6 +28,7 @@ pub(super) struct Passing {
     last: Instant,
     /// Whether it is made of events, which are given on whole or not at all.
     is_events: bool,
+    request_id: String,
     /// What came and was not given on yet.
     kept: BytesMut,
     _room: std::sync::Arc<crate::app::Admitted>,
@@ -35,6 +37,8 @@ pub(super) struct Passing {
 #[derive(Default)]
 struct Heard {
     calls: Vec<Call<'static>>,
+    /// The client gets it piece by piece: thoughts are on its screen before anything else is.
+    shows_thoughts: bool,
     /// Something came that a client shows or runs.
     visible: bool,
     end: Option<Result<Finish, Failure>>,
@@ -47,9 +51,8 @@ impl Sink for Heard {
                 self.visible = true;
                 self.calls.push(call.clone().into_owned());
             }
-            Event::Text(_) | Event::Thought(_) | Event::Media(_) | Event::Server(_) => {
-                self.visible = true;
-            }
+            Event::Text(_) | Event::Media(_) | Event::Server(_) => self.visible = true,
+            Event::Thought(_) => self.visible |= self.shows_thoughts,
             Event::Finish(finish) => self.end = Some(Ok(finish.clone())),
             Event::Fail(failure) => self.end = Some(Err(failure.clone())),
             Event::Start(_) | Event::Signature { .. } | Event::Grounding(_) => {}
@@ -61,7 +64,7 @@ impl Passing {
     /// Reads until there is something to show, or the end: until then the turn can be saved.
     pub(super) async fn open(
         body: Incoming,
-        is_events: bool,
+        (is_stream, is_events): (bool, bool),
         visit: &Visit,
         plan: &Plan,
         ledger: Ledger,
@@ -71,12 +74,13 @@ impl Passing {
         let mut passing = Self {
             body: Some(body),
             decoder,
-            heard: Heard::default(),
+            heard: Heard { shows_thoughts: is_stream, ..Heard::default() },
             ledger: Some(ledger),
             silence: Box::pin(tokio::time::sleep(idle)),
             idle,
             last: Instant::now(),
             is_events,
+            request_id: visit.request_id.clone(),
             kept: BytesMut::new(),
             _room: visit.room.clone(),
         };
@@ -115,6 +119,21 @@ impl Passing {
             Some(Ok(finish)) => ledger.done(self.heard.calls.iter(), finish),
             Some(Err(failure)) => ledger.failed(failure),
             None => ledger.answered(),
+        }
+    }
+
+    /// Says that a turn was nothing but thoughts, which were shown: it looks like a success else.
+    fn own_up(&mut self) {
+        if let Some(Err(failure)) = &self.heard.end
+            && failure.kind == FailureKind::EmptyTurn
+            && self.is_events
+        {
+            let whole = events_end(&self.kept);
+            let error = encode_error(failure, &self.request_id).body;
+            self.kept.truncate(whole);
+            self.kept.extend_from_slice(b"data: ");
+            self.kept.extend_from_slice(&error);
+            self.kept.extend_from_slice(b"\r\n\r\n");
         }
     }
 
@@ -179,7 +198,10 @@ impl http_body::Body for Passing {
                 }
                 // A connection that breaks ends the stream without a finish: Gemini's clients retry
                 // that, while they give up on a broken connection.
-                Poll::Ready(Some(Err(_)) | None) => this.end(),
+                Poll::Ready(Some(Err(_)) | None) => {
+                    this.end();
+                    this.own_up();
+                }
                 Poll::Pending => {
                     ready!(this.silence.as_mut().poll(context));
                     let until = this.last + this.idle;
