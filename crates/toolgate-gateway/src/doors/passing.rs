@@ -41,6 +41,8 @@ struct Heard {
     shows_thoughts: bool,
     /// Something came that a client shows or runs.
     visible: bool,
+    /// The same, beside thoughts.
+    said: bool,
     end: Option<Result<Finish, Failure>>,
 }
 
@@ -48,10 +50,12 @@ impl Sink for Heard {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Call(call) => {
-                self.visible = true;
+                (self.visible, self.said) = (true, true);
                 self.calls.push(call.clone().into_owned());
             }
-            Event::Text(_) | Event::Media(_) | Event::Server(_) => self.visible = true,
+            Event::Text(_) | Event::Media(_) | Event::Server(_) => {
+                (self.visible, self.said) = (true, true);
+            }
             Event::Thought(_) => self.visible |= self.shows_thoughts,
             Event::Finish(finish) => self.end = Some(Ok(finish.clone())),
             Event::Fail(failure) => self.end = Some(Err(failure.clone())),
@@ -128,13 +132,19 @@ impl Passing {
             && failure.kind == FailureKind::EmptyTurn
             && self.is_events
         {
-            let whole = events_end(&self.kept);
+            let finish = finish_at(&self.kept).unwrap_or_else(|| events_end(&self.kept));
             let error = encode_error(failure, &self.request_id).body;
-            self.kept.truncate(whole);
+            self.kept.truncate(finish);
             self.kept.extend_from_slice(b"data: ");
             self.kept.extend_from_slice(&error);
             self.kept.extend_from_slice(b"\r\n\r\n");
         }
+    }
+
+    /// Whether the end of a turn without a word is kept back until it is known for one.
+    fn withholds(&self) -> bool {
+        let may = self.is_events && self.body.is_some() && !self.heard.said;
+        may && finish_at(&self.kept).is_some()
     }
 
     /// What of the kept bytes can be given on.
@@ -166,6 +176,13 @@ fn events_end(bytes: &[u8]) -> usize {
     ends(b"\n\n").max(ends(b"\r\n\r\n")).unwrap_or(0)
 }
 
+/// Where the first event begins that ends the turn.
+fn finish_at(bytes: &[u8]) -> Option<usize> {
+    const FINISH: &[u8] = b"\"finishReason\"";
+    let at = bytes.windows(FINISH.len()).position(|it| it == FINISH)?;
+    Some(events_end(&bytes[..at]))
+}
+
 impl http_body::Body for Passing {
     type Data = Bytes;
     type Error = std::io::Error;
@@ -176,7 +193,7 @@ impl http_body::Body for Passing {
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
         let this = &mut *self;
         loop {
-            if this.kept.has_remaining() {
+            if this.kept.has_remaining() && !this.withholds() {
                 let bytes = this.whole_events();
                 if !bytes.is_empty() {
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
@@ -191,7 +208,8 @@ impl http_body::Body for Passing {
                     // The usual case: whole events, which need no copy.
                     let is_whole =
                         [&b"\n\n"[..], b"\r\n\r\n"].iter().any(|end| bytes.ends_with(end));
-                    if this.kept.is_empty() && (!this.is_events || is_whole) {
+                    let may_finish = !this.heard.said && finish_at(&bytes).is_some();
+                    if this.kept.is_empty() && (!this.is_events || is_whole && !may_finish) {
                         return Poll::Ready(Some(Ok(Frame::data(bytes))));
                     }
                     this.kept.extend_from_slice(&bytes);
@@ -218,7 +236,7 @@ impl http_body::Body for Passing {
 
 #[cfg(test)]
 mod tests {
-    use super::events_end;
+    use super::{events_end, finish_at};
 
     #[test]
     fn d6_events_are_given_on_whole() {
@@ -231,6 +249,17 @@ mod tests {
             ("data: {}\n", 0),
         ] {
             assert_eq!(events_end(bytes.as_bytes()), want, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn h2_the_end_is_found() {
+        for (bytes, want) in [
+            ("data: {}\n\n", None),
+            ("data: {\"finishReason\":\"STOP\"}\n\n", Some(0)),
+            ("data: {}\r\n\r\ndata: {\"finishReason\":\"STOP\"}\r\n\r\n", Some(12)),
+        ] {
+            assert_eq!(finish_at(bytes.as_bytes()), want, "{bytes:?}");
         }
     }
 }
