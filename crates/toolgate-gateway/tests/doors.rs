@@ -9,7 +9,7 @@ use std::io::Write as _;
 use harness::{DOORS, Lab};
 use http::Method;
 use serde_json::json;
-use toolgate_sim::{Fault, FaultRule, SimConfig, When};
+use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
 
 fn weather() -> serde_json::Value {
     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
@@ -359,6 +359,31 @@ async fn c11_another_models_signatures_are_left_out_when_gemini_refuses_them() {
     assert_eq!(seen[1].refusal.as_deref(), Some("Invalid thought signature."));
     let sent = seen[2].parts();
     assert_eq!(sent[1].1["thoughtSignature"], "skip_thought_signature_validator");
+}
+
+/// H2: a turn of nothing but thoughts. A whole answer is asked for again; a stream whose thoughts are
+/// on the screen already ends in an error of Google's form, where it would look like a success.
+#[tokio::test]
+async fn h2_thoughts_alone_are_no_answer_to_geminis_clients() {
+    let script = || {
+        let spoilt = Script::new().thought("Hm.").fault(Fault::ThinkingOnly).finish();
+        SimConfig::scripted(spoilt.thought("So.").text("At last.").finish())
+    };
+    let ask = json!({
+        "contents": [{"role": "user", "parts": [{"text": "Well?"}]}],
+        "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
+    });
+    let lab = Lab::with(script(), "").await;
+    let got = lab.post("/v1beta/models/gemini-3.6-flash:generateContent", &ask).await;
+    assert!(got.text().contains("At last."), "{}", got.text());
+    let lab = Lab::with(script(), "").await;
+    let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
+    let text = lab.post(path, &ask).await.text();
+    let last = text.trim_end().rsplit("\r\n\r\n").next().unwrap();
+    let last: serde_json::Value =
+        serde_json::from_str(last.strip_prefix("data: ").unwrap()).unwrap();
+    assert!(last["error"]["code"].as_u64().unwrap() >= 500, "{last}");
+    assert!(text.contains("Hm.") && !text.contains("finishReason"), "{text}");
 }
 
 /// A stream that breaks in the middle of an event ends before it: what is left can be read.

@@ -77,7 +77,8 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let refusal = match turn::open(&mut plan).await {
         Ok(response) if generates => {
             let (head, answer) = response.into_parts();
-            let mut passing = Passing::open(answer, is_stream && sse, &visit, &plan, ledger).await;
+            let form = (is_stream, is_stream && sse);
+            let mut passing = Passing::open(answer, form, &visit, &plan, ledger).await;
             if mendable
                 && passing.is_no_good()
                 && let Some(ledger) = passing.give_up()
