@@ -78,7 +78,9 @@ def chosen(known, names, what):
 def is_wanted(client, scenario, model, options):
     if scenario.agents_only and not client.is_agent:
         return False
-    if len(scenario.prompts) > 1 and not client.can_resume:
+    if client.is_agent and not scenario.fits(client):
+        return False
+    if len(scenario.prompts_for(client)) > 1 and not client.can_resume:
         return False
     # Without the gateway nobody saves a turn: an SDK gives on whatever Gemini said.
     if client.is_direct and scenario.is_faulty and scenario.name != "429":
