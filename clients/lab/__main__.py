@@ -9,9 +9,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import agents
+import features
 import install
 import programs
 import scenarios
+import sessions
 import stage
 from run import Run
 
@@ -21,7 +23,7 @@ ARTEFACTS = install.FOLDER / "artefacts"
 def main():
     options = parsed()
     clients = chosen(agents.ALL + programs.ALL, options.names, "client")
-    wanted = chosen(scenarios.ALL, options.scenario, "scenario")
+    wanted = chosen(scenarios.ALL + sessions.ALL + features.ALL, options.scenario, "scenario")
     cells = [
         (client, scenario, model)
         for client in clients
@@ -78,7 +80,7 @@ def chosen(known, names, what):
 def is_wanted(client, scenario, model, options):
     if scenario.agents_only and not client.is_agent:
         return False
-    if client.is_agent and not scenario.fits(client):
+    if (scenario.programs_only and client.is_agent) or not scenario.suits(client):
         return False
     if len(scenario.prompts_for(client)) > 1 and not client.can_resume:
         return False

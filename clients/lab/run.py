@@ -50,7 +50,7 @@ class Run:
             if at:
                 stage.restart_gateway()
             options = client.mcp(stage, MCP) if scenario.uses_mcp else []
-            options = [*options, *scenario.options(client, stage)]
+            options = [*options, *scenario.arguments(client, stage)]
             command = client.command(stage, model, prompt, at > 0, options)
             environment = {**client.environment(stage, model), **scenario.environment(client)}
             stop = stage.work / scenario.interrupted_at if scenario.interrupted_at and not at else None

@@ -3,7 +3,7 @@
 import json
 
 import litellm
-from toolbox import KEY, MODEL, MOST, OPTIONS, PROMPT, TOOLS, URL, main, run, schema
+from toolbox import FORCED, FORMAT, KEY, MOST, OPTIONS, PROMPT, URL, main, model, run, specs
 
 PROVIDERS = {"anthropic": URL, "openai": f"{URL}/v1", "gemini": f"{URL}/v1beta"}
 
@@ -17,14 +17,19 @@ def ask(**question):
 
 def program():
     provider = OPTIONS["api"]
-    tools = []
-    for tool in TOOLS:
-        function = {"name": tool.__name__, "description": tool.__doc__, "parameters": schema(tool)}
-        tools.append({"type": "function", "function": function})
+    functions = [{"name": name, "description": about, "parameters": it} for name, about, it in specs()]
+    more = {"tools": [{"type": "function", "function": it} for it in functions]} if functions else {}
+    if "format" in OPTIONS:
+        schema = {"name": "report", "schema": FORMAT, "strict": True}
+        more["response_format"] = {"type": "json_schema", "json_schema": schema}
     messages = [{"role": "user", "content": PROMPT}]
-    where = {"model": f"{provider}/{MODEL}", "api_base": PROVIDERS[provider], "api_key": KEY}
-    for _ in range(MOST):
-        completion = ask(**where, messages=messages, tools=tools)
+    where = {"api_base": PROVIDERS[provider], "api_key": KEY}
+    for at in range(MOST):
+        now = {}
+        if FORCED and at == 0:
+            now["tool_choice"] = {"type": "function", "function": {"name": FORCED}}
+        name = f"{provider}/{model(at)}"
+        completion = ask(model=name, messages=messages, **where, **more, **now)
         message = completion.choices[0].message
         messages.append(message.model_dump())
         if not message.tool_calls:

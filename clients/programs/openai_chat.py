@@ -3,7 +3,8 @@
 import json
 
 import openai
-from toolbox import KEY, MODEL, MOST, OPTIONS, PROMPT, TOOLS, URL, keep, load, main, run, schema
+from toolbox import FORCED, FORMAT, IS_STRICT, KEY, MOST, OPTIONS, PROMPT, URL
+from toolbox import keep, load, main, model, run, specs
 
 
 def ask(client, **question):
@@ -18,14 +19,23 @@ def ask(client, **question):
 
 def program():
     client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
-    tools = []
-    for tool in TOOLS:
-        function = {"name": tool.__name__, "description": tool.__doc__, "parameters": schema(tool)}
-        tools.append({"type": "function", "function": {**function, "strict": True}})
+    tools = [
+        {"type": "function", "function": {"name": name, "description": about, "parameters": it}}
+        for name, about, it in specs()
+    ]
+    for tool in tools:
+        tool["function"]["strict"] = IS_STRICT
     messages = load("messages", [])
     messages.append({"role": "user", "content": PROMPT})
-    for _ in range(MOST):
-        completion = ask(client, model=MODEL, messages=messages, tools=tools)
+    more = {"tools": tools} if tools else {}
+    if "format" in OPTIONS:
+        schema = {"name": "report", "schema": FORMAT, "strict": True}
+        more["response_format"] = {"type": "json_schema", "json_schema": schema}
+    for at in range(MOST):
+        now = {}
+        if FORCED and at == 0:
+            now["tool_choice"] = {"type": "function", "function": {"name": FORCED}}
+        completion = ask(client, model=model(at), messages=messages, **more, **now)
         assert completion.usage.total_tokens > 0, completion
         choice = completion.choices[0]
         message = choice.message

@@ -1,14 +1,36 @@
 // The tools of the JavaScript programs, and what they are started with.
 
+import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
-export const [url, model, prompt, ...rest] = process.argv.slice(2);
-export const options = Object.fromEntries(rest.map((it) => it.split("=")));
+export const [url, first, prompt, ...rest] = process.argv.slice(2);
+// The options are those of toolbox.py.
+export const options = Object.fromEntries(rest.map((it) => [it.slice(0, it.indexOf("=")), it.slice(it.indexOf("=") + 1)]));
 export const key = "test-key";
 export const most = 25;
+export const streams = options.stream !== "no";
+export const strict = !options.mcp;
+
+// The model of the request of this number, from 0.
+export const model = (at) => (options.switch && at >= 2 ? options.switch : first);
+// The tool that the request of this number must call.
+export const forced = (at) => (at === 0 ? options.force : undefined);
+
+export const format = {
+  type: "object",
+  properties: { files: { type: "integer" }, done: { type: "string" } },
+  required: ["files", "done"],
+  additionalProperties: false,
+};
+// The smallest picture and the smallest paper.
+const png =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAACklEQVR4nGNgAAAAAgAB4iG8MwAAAABJRU5ErkJggg==";
+const pdf = Buffer.from("%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n").toString("base64");
+export const media = { take_photo: ["image/png", png], get_paper: ["application/pdf", pdf] };
 
 // The packages are not beside this file: it says where they are.
 const require = createRequire(path.join(process.env.LAB_MODULES, "..", "lab.js"));
@@ -39,7 +61,7 @@ const object = (properties) => ({
   additionalProperties: false,
 });
 
-export const tools = [
+const own = [
   {
     name: "write_file",
     description: "Write a text file, with its folders.",
@@ -95,6 +117,36 @@ export const tools = [
   },
 ];
 
+if (options.media) {
+  const words = { take_photo: "A photo.", get_paper: "A paper." };
+  for (const [name, said] of Object.entries(words)) {
+    own.push({ name, description: said, schema: object({}), run: () => said });
+  }
+}
+
+// The tools of an MCP server on standard input and output.
+async function served([program, ...args]) {
+  const server = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
+  server.unref();
+  const lines = createInterface(server.stdout)[Symbol.asyncIterator]();
+  const ask = async (method, params) => {
+    server.stdin.write(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) + "\n");
+    return JSON.parse((await lines.next()).value).result;
+  };
+  await ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "lab", version: "1" } });
+  // One after the other: answers come in the order of the questions.
+  let last = Promise.resolve();
+  const call = (name, input) => (last = last.then(() => ask("tools/call", { name, arguments: input })));
+  return (await ask("tools/list", {})).tools.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    schema: inputSchema,
+    run: async (input) => (await call(name, input)).content[0].text,
+  }));
+}
+
+export const tools = options.tools === "no" ? [] : options.mcp ? await served(JSON.parse(options.mcp)) : own;
+
 // Runs a tool: what it says, and whether it failed.
 export async function run(name, input) {
   try {
@@ -113,4 +165,6 @@ export async function main(program) {
     console.log(JSON.stringify({ error: `${error?.name}: ${error?.message}`.slice(0, 600) }));
     process.exitCode = 1;
   }
+  // A server of tools would keep us here.
+  process.exit();
 }

@@ -1,15 +1,46 @@
 """The tools of the Python programs, and what they are started with."""
 
+import base64
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 URL, MODEL, PROMPT = sys.argv[1:4]
+# force=TOOL    the first request must call this tool
+# format=json   the last answer shall follow FORMAT
+# mcp=COMMAND   the tools are those of a server, as JSON
+# media=yes     two tools more, which give a picture and a paper
+# search=yes    the vendor's web search beside the tools
+# switch=MODEL  from the third request on, another model
+# tools=no      nothing but words
 OPTIONS = dict(it.split("=", 1) for it in sys.argv[4:])
 KEY = "test-key"
 MOST = 25
+FORCED = OPTIONS.get("force")
+FORMAT = {
+    "type": "object",
+    "properties": {"files": {"type": "integer"}, "done": {"type": "string"}},
+    "required": ["files", "done"],
+    "additionalProperties": False,
+}
+IS_STRICT = "mcp" not in OPTIONS
+# The smallest picture and the smallest paper.
+PNG = base64.b64encode(
+    bytes.fromhex(
+        "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+        "0000000a49444154789c6360000000020001e221bc330000000049454e44ae426082"
+    )
+).decode()
+PDF = base64.b64encode(b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n").decode()
+MEDIA = {"take_photo": ("image/png", PNG), "get_paper": ("application/pdf", PDF)}
+
+
+def model(at):
+    """The model of the request of this number, from 0."""
+    return OPTIONS["switch"] if "switch" in OPTIONS and at >= 2 else MODEL
 
 
 def write_file(path: str, content: str) -> str:
@@ -52,7 +83,19 @@ def pause(seconds: float, path: str, content: str) -> str:
     return write_file(path, content)
 
 
+def take_photo() -> str:
+    """Take a photo."""
+    return "A photo."
+
+
+def get_paper() -> str:
+    """Get a paper."""
+    return "A paper."
+
+
 TOOLS = [write_file, read_file, edit_file, search, list_files, pause]
+if "media" in OPTIONS:
+    TOOLS += [take_photo, get_paper]
 STRING = {"type": "string"}
 SCHEMAS = {
     "write_file": {"path": STRING, "content": STRING},
@@ -60,6 +103,8 @@ SCHEMAS = {
     "edit_file": {"path": STRING, "old": STRING, "new": STRING},
     "search": {"pattern": STRING, "folder": STRING},
     "list_files": {},
+    "take_photo": {},
+    "get_paper": {},
     "pause": {"seconds": {"type": "number"}, "path": STRING, "content": STRING},
 }
 
@@ -74,9 +119,43 @@ def schema(tool):
     }
 
 
+class Server:
+    """An MCP server on standard input and output."""
+
+    def __init__(self, command):
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "lab", "version": "1"}}
+        self.ask("initialize", about)
+        self.tools = self.ask("tools/list", {})["tools"]
+
+    def ask(self, method, params):
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())["result"]
+
+
+COMMAND = json.loads(OPTIONS.get("mcp", "null"))
+# Some SDKs have a client for MCP of their own.
+SERVER = Server(COMMAND) if COMMAND and OPTIONS.get("own") != "yes" else None
+
+
+def specs():
+    """The tools by name, description and schema."""
+    if OPTIONS.get("tools") == "no":
+        return []
+    if SERVER:
+        return [(it["name"], it["description"], it["inputSchema"]) for it in SERVER.tools]
+    return [(tool.__name__, tool.__doc__, schema(tool)) for tool in TOOLS]
+
+
 def run(name, arguments):
     """Runs a tool: what it says, and whether it failed."""
     try:
+        if SERVER:
+            result = SERVER.ask("tools/call", {"name": name, "arguments": arguments})
+            return result["content"][0]["text"], False
         tool = next(it for it in TOOLS if it.__name__ == name)
         return str(tool(**arguments)), False
     except Exception as error:  # The model is told, whatever it is.
@@ -103,5 +182,7 @@ def main(program):
     try:
         say(text=program())
     except Exception as error:
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
         say(error=f"{type(error).__name__}: {error}"[:600])
         sys.exit(1)

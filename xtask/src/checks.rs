@@ -1,7 +1,11 @@
 //! The checks, in the order of their speed. To add one, add a row.
 
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
 use crate::clients;
-use crate::command::{cargo, exists, root, run};
+use crate::command::{cargo, exists, need, root, run};
 use crate::fuzz;
 use crate::python;
 use crate::run::{Check, Verdict};
@@ -10,6 +14,12 @@ pub(crate) const ALL: &[Check] = &[
     Check { name: "fmt", about: "the code is formatted", run: fmt },
     Check { name: "clippy", about: "no lint objects", run: clippy },
     Check { name: "test", about: "unit, golden, property, law and tidy tests", run: test },
+    Check { name: "valkey", about: "sessions on a real Valkey or Redis server", run: valkey },
+    Check {
+        name: "state",
+        about: "OpenAI's and Anthropic's SDKs keep state here",
+        run: clients::state,
+    },
     Check { name: "doctest", about: "the examples in the documentation run", run: doctest },
     Check { name: "doc", about: "the documentation builds without a warning", run: doc },
     Check { name: "wasm", about: "the core builds where there is no operating system", run: wasm },
@@ -50,6 +60,39 @@ fn test() -> anyhow::Result<Verdict> {
     run(&mut command)
 }
 
+/// A server of the distribution's packages for the contract of stores; the other tests start, kill
+/// and bring back servers of their own.
+fn valkey() -> anyhow::Result<Verdict> {
+    let has = |program: &str| exists(Command::new(program).arg("--version"));
+    if !has("valkey-server") && !has("redis-server") {
+        // Distributions have one or the other.
+        need("valkey-server", "valkey-server").or_else(|_| need("redis-server", "redis-server"))?;
+    }
+    if !exists(Command::new("openssl").arg("version")) {
+        need("openssl", "openssl")?;
+    }
+    let program = if has("valkey-server") { "valkey-server" } else { "redis-server" };
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let mut server = Command::new(program)
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+        .stdout(Stdio::null())
+        .spawn()?;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() && server.try_wait()?.is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The whole workspace, so that features are those of the other tests.
+    let tests = |which: &[&str]| {
+        let mut command = cargo();
+        command.args(["test", "--workspace", "--locked"]).args(which);
+        command.args(["valkey", "--", "--ignored"]);
+        run(command.env("TOOLGATE_TEST_VALKEY", format!("redis://127.0.0.1:{port}")))
+    };
+    let verdict = tests(&["--lib"]).and_then(|_| tests(&["--test", "sessions"]));
+    server.kill()?;
+    server.wait()?;
+    verdict
+}
+
 fn doctest() -> anyhow::Result<Verdict> {
     run(cargo().args(["test", "--doc", "--workspace", "--locked"]))
 }
@@ -63,7 +106,7 @@ fn doc() -> anyhow::Result<Verdict> {
 const WASM: &str = "wasm32-unknown-unknown";
 
 fn wasm() -> anyhow::Result<Verdict> {
-    let mut rustc = std::process::Command::new("rustc");
+    let mut rustc = Command::new("rustc");
     let output = rustc.args(["--print", "target-libdir", "--target", WASM]).output()?;
     let libraries = String::from_utf8_lossy(&output.stdout);
     if !std::path::Path::new(libraries.trim()).exists() {
@@ -77,7 +120,7 @@ fn parity() -> anyhow::Result<Verdict> {
     let folder = root().join("crates/toolgate/tests/parity");
     let python = python::with_packages("parity", &folder.join("requirements.txt"))?;
     run(cargo()
-        .args(["test", "--package", "toolgate", "--locked", "--test", "parity", "--", "--ignored"])
+        .args(["test", "--workspace", "--locked", "--test", "parity", "--", "--ignored"])
         .env("PARITY_PYTHON", python))
 }
 

@@ -13,6 +13,12 @@ pub(crate) fn clients(options: &[&str]) -> anyhow::Result<Verdict> {
     start("clients/lab", options)
 }
 
+/// Runs the SDKs that let the gateway keep state for them.
+pub(crate) fn state() -> anyhow::Result<Verdict> {
+    build_for_tests()?;
+    start("clients/lab/state.py", &[])
+}
+
 /// Runs every client on the scenarios that find most.
 pub(crate) fn thinned() -> anyhow::Result<Verdict> {
     build_for_tests()?;

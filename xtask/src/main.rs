@@ -20,6 +20,7 @@ cargo xtask test --list                            name the checks
 cargo xtask clients [NAME…] [--all]                real clients on the gateway, on fewer or all scenarios
 cargo xtask fuzz [TARGET…] [--seconds N]           fuzz, one minute a target
 cargo xtask bench [--quick]                        the gateway beside a proxy that only moves bytes
+cargo xtask bench sessions [--quick]               what it costs to remember: 100,000 conversations
 ";
 
 fn main() -> ExitCode {
@@ -70,7 +71,11 @@ fn dispatch(arguments: &[&str]) -> anyhow::Result<ExitCode> {
             command::run(command::cargo().args(build))?;
             let release = command::target_dir().join("release");
             let mut bench = std::process::Command::new(release.join("toolgate-bench"));
-            command::run(bench.arg("run").arg(release.join("toolgate")).args(options))?;
+            let (what, options) = match options {
+                ["sessions", options @ ..] => ("sessions", options),
+                options => ("run", options),
+            };
+            command::run(bench.arg(what).arg(release.join("toolgate")).args(options))?;
             Ok(ExitCode::SUCCESS)
         }
         ["help" | "--help" | "-h"] => {

@@ -101,7 +101,7 @@ pub(crate) fn cassette(folder: &Path) -> Result<PathBuf> {
 /// A script whose answers never come.
 pub(crate) fn silence(folder: &Path) -> Result<PathBuf> {
     let path = folder.join("bench-silence.toml");
-    std::fs::write(&path, "[[turn]]\ntext = \"never\"\ntimes = 0\nfault = { stall = {} }\n")?;
+    std::fs::write(&path, "[[turn]]\ntext = \"never\"\ntimes = 0\nfault = { kind = \"stall\" }\n")?;
     Ok(path)
 }
 
@@ -135,7 +135,7 @@ fn with_tools() -> Value {
 }
 
 /// A tool whose description has about `length` characters.
-fn tool(number: usize, length: usize) -> Value {
+pub(crate) fn tool(number: usize, length: usize) -> Value {
     let sentence = "Works on files of the project and says what it found there, line by line. ";
     let description: String = sentence.chars().cycle().take(length).collect();
     json!({

@@ -101,7 +101,7 @@ pub(crate) async fn open(
     Ok(open)
 }
 
-async fn connect(uri: &Uri) -> Result<SendRequest<Full<Bytes>>> {
+pub(crate) async fn connect(uri: &Uri) -> Result<SendRequest<Full<Bytes>>> {
     let address = uri.authority().context("no address")?.as_str();
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
@@ -121,7 +121,7 @@ fn built(request: &Prepared) -> Result<Request<Full<Bytes>>> {
         .body(Full::new(request.body.clone()))?)
 }
 
-async fn send(
+pub(crate) async fn send(
     sender: &mut SendRequest<Full<Bytes>>,
     request: &Prepared,
 ) -> Result<Response<Incoming>> {

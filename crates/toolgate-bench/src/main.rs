@@ -13,6 +13,7 @@
 mod cases;
 mod load;
 mod proxy;
+mod sessions;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,9 @@ use crate::target::Target;
 const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
 /// Rounds of each, taken in turns.
 const ROUNDS: usize = 3;
+const USAGE: &str = "\
+usage: toolgate-bench run PATH-OF-TOOLGATE [--quick] [--case WORDS-OF-ITS-NAME]
+       toolgate-bench sessions PATH-OF-TOOLGATE [--quick]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,14 +40,45 @@ fn main() -> Result<()> {
     match arguments.as_slice() {
         ["proxy", upstream] => runtime.block_on(proxy::run(upstream)),
         ["run", toolgate, options @ ..] => {
-            let quick = options.contains(&"--quick");
-            runtime.block_on(run(&PathBuf::from(toolgate), quick))
+            let options = Options::parse(options)?;
+            runtime.block_on(run(&PathBuf::from(toolgate), &options))
         }
-        _ => bail!("usage: toolgate-bench run PATH-OF-TOOLGATE [--quick]"),
+        ["sessions", toolgate, options @ ..] => {
+            runtime.block_on(sessions::run(&PathBuf::from(toolgate), options))
+        }
+        _ => bail!("{USAGE}"),
     }
 }
 
-async fn run(toolgate: &Path, quick: bool) -> Result<()> {
+/// What to measure.
+#[derive(Debug, Default)]
+struct Options {
+    quick: bool,
+    only: Option<String>,
+}
+
+impl Options {
+    fn parse(options: &[&str]) -> Result<Self> {
+        let mut parsed = Self::default();
+        let mut options = options.iter();
+        while let Some(option) = options.next() {
+            match *option {
+                "--quick" => parsed.quick = true,
+                "--case" => {
+                    parsed.only = Some((*options.next().context(USAGE)?).to_owned());
+                }
+                _ => bail!("{USAGE}"),
+            }
+        }
+        Ok(parsed)
+    }
+
+    fn takes(&self, case: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| case.contains(only))
+    }
+}
+
+async fn run(toolgate: &Path, options: &Options) -> Result<()> {
     let folder = std::env::temp_dir();
     let cassette = cases::cassette(&folder)?;
     let sim = Target::sim(toolgate, "--replay", &cassette).await.context("the simulator")?;
@@ -60,15 +95,15 @@ async fn run(toolgate: &Path, quick: bool) -> Result<()> {
         "{:<22} {:>5} {:>9} {:>11} {:>11} {:>7} {:>10} {:>10}",
         "case", "conns", "requests", "gateway µs", "proxy µs", "ratio", "+p50 µs", "+p99 µs"
     );
-    for case in Case::all(toolgate)? {
+    for case in Case::all(toolgate)?.iter().filter(|case| options.takes(case.name)) {
         for connections in CONNECTIONS {
-            if quick && connections != 16 {
+            if options.quick && connections != 16 {
                 continue;
             }
-            compare(&case, connections, quick, &gateway, &proxy).await?;
+            compare(case, connections, options.quick, &gateway, &proxy).await?;
         }
     }
-    idle_streams(toolgate, &folder).await
+    if options.takes("idle") { idle_streams(toolgate, &folder).await } else { Ok(()) }
 }
 
 async fn compare(

@@ -25,16 +25,19 @@ impl Target {
     }
 
     pub(crate) async fn gateway(toolgate: &Path, sim: &str) -> Result<Self> {
+        Self::gateway_on(toolgate, sim, "memory", &[]).await
+    }
+
+    /// A gateway with a store and settings of its own.
+    pub(crate) async fn gateway_on(
+        toolgate: &Path,
+        sim: &str,
+        store: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Self> {
         let mut command = Command::new(toolgate);
-        command.args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--store",
-            "memory",
-            "--upstream-url",
-            sim,
-        ]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--store", store]);
+        command.args(["--upstream-url", sim]).envs(settings.iter().copied());
         Self::start(command.env("TOOLGATE_LOG", "error").env("GEMINI_API_KEY", "bench")).await
     }
 

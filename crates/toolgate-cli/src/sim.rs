@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate_sim::{Cassette, Driver, Keys, Script, Sim, SimConfig, serve};
+use toolgate_sim::{Cassette, Driver, Keys, Quirk, Script, Sim, SimConfig, serve};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// Take requests without a key too
     #[arg(long)]
     no_key: bool,
+    /// What Google has done at times: documented-signature-text, empty-results, retired-models
+    #[arg(long, value_name = "NAME")]
+    quirk: Vec<Quirk>,
     /// Where ids, signatures and chances come from
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -35,16 +38,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let driver = match (&args.script, &args.replay) {
         (Some(path), _) => {
             let script = Script::parse(&read(path)?);
-            Driver::Script(script.with_context(|| path.display().to_string())?)
+            Driver::Script(script.map_err(|error| anyhow!("{}: {error}", path.display()))?)
         }
         (None, Some(path)) => {
             let cassette = Cassette::parse(&read(path)?);
-            Driver::Replay(cassette.with_context(|| path.display().to_string())?)
+            Driver::Replay(cassette.map_err(|error| anyhow!("{}: {error}", path.display()))?)
         }
         (None, None) => Driver::Demo,
     };
     let keys = if args.no_key { Keys::NotNeeded } else { Keys::Any };
-    let sim = Sim::new(SimConfig { driver, keys, seed: args.seed, ..SimConfig::default() });
+    let quirks = args.quirk.clone();
+    let sim = Sim::new(SimConfig { driver, keys, quirks, seed: args.seed, ..SimConfig::default() });
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(&args.listen)

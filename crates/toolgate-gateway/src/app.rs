@@ -9,7 +9,7 @@ use toolgate_core::seal::Sealer;
 use crate::config::Config;
 use crate::doors::LiveAnswers;
 use crate::metrics::Metrics;
-use crate::store::Store;
+use crate::store::{Opening, Store};
 use crate::tasks::Tasks;
 use crate::turn::Lessons;
 use crate::upstream::{KeyPool, Link};
@@ -57,15 +57,21 @@ impl App {
     pub async fn new(config: Config, sim: Option<String>) -> Result<Arc<Self>, String> {
         let link = Link::new(&config.upstream, sim.as_deref())?;
         let keys = Arc::new(KeyPool::new(config.upstream.auth.api_keys.clone()));
-        let (store, kept_key) = Store::open(&config.store, config.store_bytes, random()?)
-            .await
-            .map_err(|error| error.to_string())?;
+        let metrics = Metrics::default();
+        let opening = Opening {
+            bytes: config.store_bytes,
+            keep: config.state_retention,
+            new_key: random()?,
+            metrics: metrics.store.clone(),
+        };
+        let (store, kept_key) =
+            Store::open(&config.store, opening).await.map_err(|error| error.to_string())?;
         let key = config.signature_key_bytes().unwrap_or(kept_key);
         let seed = u64::from_be_bytes(random()?);
         let current = Arc::new(Current { config: Arc::new(config), link, keys });
         Ok(Arc::new(Self {
             current: RwLock::new(current),
-            metrics: Metrics::default(),
+            metrics,
             schemas: Cache::new(SCHEMAS),
             sealer: Sealer::with_key(key),
             store,

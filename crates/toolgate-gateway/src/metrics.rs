@@ -31,6 +31,17 @@ pub struct Metrics {
     tokens: Family<KindLabels, Counter>,
     own: Histogram,
     upstream: Histogram,
+    /// What the store counts.
+    pub store: StoreMetrics,
+}
+
+/// What a store counts.
+#[derive(Clone, Debug, Default)]
+pub struct StoreMetrics {
+    /// 1 while its server cannot be reached.
+    pub away: Gauge,
+    /// Writes that were given up.
+    pub lost: Counter,
 }
 
 /// How a request ended.
@@ -83,6 +94,7 @@ impl Default for Metrics {
             tokens: Family::default(),
             own: fine(),
             upstream: coarse(),
+            store: StoreMetrics::default(),
         };
         registry.register("active_requests", "Requests being answered", metrics.active.clone());
         registry.register("requests", "Requests answered", metrics.requests.clone());
@@ -120,6 +132,16 @@ impl Default for Metrics {
             "Time from sending a request to the end of its answer",
             Unit::Seconds,
             metrics.upstream.clone(),
+        );
+        registry.register(
+            "store_away",
+            "1 while the store's server cannot be reached",
+            metrics.store.away.clone(),
+        );
+        registry.register(
+            "store_lost",
+            "Writes that the store could not keep",
+            metrics.store.lost.clone(),
         );
         metrics.registry = registry;
         metrics

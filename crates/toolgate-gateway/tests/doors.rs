@@ -166,6 +166,36 @@ async fn e1_doubled_results_of_gemini_cli_are_mended() {
     }
 }
 
+/// C11: a client of Gemini's own changes models in the middle. The first one's signatures mean nothing
+/// to the second, which refuses them; the calls go on with the placeholder, and its own as they are.
+#[tokio::test]
+async fn c11_another_models_signatures_are_left_out_when_gemini_refuses_them() {
+    let lab = Lab::new().await;
+    let mut ask = json!({
+        "contents": [{"role": "user", "parts": [{"text": "What is the weather in Oslo?"}]}],
+        "tools": [{"functionDeclarations": [{"name": "get_weather", "parametersJsonSchema": {
+            "type": "object", "properties": {"city": {"type": "string"}},
+        }}]}],
+    });
+    let step = async |ask: &serde_json::Value, model: &str| {
+        let got = lab.post(&format!("/v1beta/models/{model}:generateContent"), ask).await;
+        assert!(got.status.is_success(), "{model}: {}", got.text());
+        got.json()["candidates"][0]["content"].clone()
+    };
+    let turn = step(&ask, "gemini-3.6-flash").await;
+    let call = turn["parts"][0]["functionCall"].clone();
+    let response = json!({"id": call["id"], "name": call["name"], "response": {"output": "rain"}});
+    let contents = ask["contents"].as_array_mut().unwrap();
+    contents.extend([turn, json!({"role": "user", "parts": [{"functionResponse": response}]})]);
+    let words = step(&ask, "gemini-3.8-flash").await;
+    assert!(words["parts"][0]["text"].as_str().unwrap().contains("rain"), "{words}");
+    let seen = lab.sim.requests();
+    assert_eq!(seen.len(), 3, "refused once, then mended");
+    assert_eq!(seen[1].refusal.as_deref(), Some("Invalid thought signature."));
+    let sent = seen[2].parts();
+    assert_eq!(sent[1].1["thoughtSignature"], "skip_thought_signature_validator");
+}
+
 /// A stream that breaks in the middle of an event ends before it: what is left can be read.
 #[tokio::test]
 async fn d12_a_cut_gemini_stream_ends_with_a_whole_event() {

@@ -10,7 +10,8 @@
 
 mod sessions {
     mod conversations;
-    mod signatures;
+    mod isolation;
+    mod mixed;
     mod sockets;
     mod stored;
     mod support;

@@ -31,9 +31,13 @@ const ALIASES: [(&str, &str); 5] = [
 
 /// The model's own name, if it is there. Dated names and names to come are taken for themselves.
 pub(crate) fn resolve(name: &str) -> Option<(&str, Model)> {
+    resolve_any(name).filter(|(_, model)| model.generation > Generation::Legacy)
+}
+
+/// The same, for models that were withdrawn as well.
+pub(crate) fn resolve_any(name: &str) -> Option<(&str, Model)> {
     let own = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, own)| own);
-    let model = Model::named(own).filter(|model| model.generation > Generation::Legacy)?;
-    Some((own, model))
+    Some((own, Model::named(own)?))
 }
 
 /// Every listed model, as `models.list` gives it.

@@ -1,6 +1,7 @@
 //! How a simulator shall behave.
 
 use crate::fault::FaultRule;
+use crate::quirk::Quirk;
 use crate::replay::Cassette;
 use crate::script::Script;
 
@@ -18,6 +19,8 @@ pub struct SimConfig {
     /// Whether a response without its call's id is a mismatch on newer models of the Developer API
     /// too. Google's documents say so; its own Python SDK leaves the ids out.
     pub strict_ids: bool,
+    /// What Google has done at times, and does not do always.
+    pub quirks: Vec<Quirk>,
     /// Where ids, signatures and chances come from.
     pub seed: u64,
     /// About how many characters a signature has.
@@ -60,6 +63,7 @@ impl Default for SimConfig {
             keys: Keys::Any,
             strict: true,
             strict_ids: false,
+            quirks: Vec::new(),
             seed: 0,
             signature_length: 320,
             keep_requests: 1000,

@@ -79,6 +79,7 @@ pub(crate) fn error(code: u16, message: &str) -> GoogleError {
         403 => ("PERMISSION_DENIED", "The caller does not have permission"),
         404 => ("NOT_FOUND", "Requested entity was not found."),
         409 => ("ABORTED", "The operation was aborted."),
+        413 => ("INVALID_ARGUMENT", "Request payload size exceeds the limit."),
         429 => (
             "RESOURCE_EXHAUSTED",
             "You exceeded your current quota, please check your plan and billing details.",

@@ -9,7 +9,7 @@ use toolgate_core::validate::{GoogleError, Request};
 
 use crate::encode::Ids;
 use crate::errors;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, SSE, Step};
 use crate::turn::{Item, Turn, What};
 
 /// Something that goes wrong with one answer.
@@ -157,8 +157,11 @@ impl When {
 }
 
 impl Fault {
-    /// The error that stands in for the answer.
-    pub(crate) fn error(&self, model: &str) -> Option<Result<GoogleError, u16>> {
+    /// The error that stands in for the answer. What has no middle fails as a whole.
+    pub(crate) fn error(&self, model: &str, is_stream: bool) -> Option<Result<GoogleError, u16>> {
+        if let (Self::MidStream { code, message, .. }, false) = (self, is_stream) {
+            return Some(Ok(errors::error(*code, message)));
+        }
         let Self::Status { code, message, retry_after, quota, html } = self else { return None };
         if *html {
             return Some(Err(*code));
@@ -253,9 +256,14 @@ impl Fault {
                 let steps = std::mem::take(&mut plan.steps);
                 plan.steps = steps.into_iter().flat_map(|step| [wait.clone(), step]).collect();
             }
+            // It is the whole answer already.
+            Self::MidStream { .. } if plan.status != 200 => {}
             Self::MidStream { after, code, message, framed } => {
                 let error = errors::error(*code, message);
-                let bytes = if *framed {
+                let bytes = if plan.content_type != SSE {
+                    let before = if *after == 0 { "[" } else { ",\r\n" };
+                    format!("{before}{}\n]\n", error.to_json()).into_bytes()
+                } else if *framed {
                     format!("data: {}\r\n\r\n", error.to_json()).into_bytes()
                 } else {
                     error.to_body()

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method as Verb, Request as HttpRequest, Response, header};
 use serde_json::{Value, json};
 use toolgate_core::gemini::{Backend, Target};
-use toolgate_core::validate::{Accepted, GoogleError, Method, parse_request};
+use toolgate_core::validate::{Accepted, GoogleError, Method, Model, parse_request};
 
 use crate::catalogue;
 use crate::config::{Driver, SimConfig};
@@ -18,6 +18,7 @@ use crate::fault::{Fault, FaultRule};
 use crate::frame::{counted, framed, hindered, is_sse, pretty};
 use crate::keys::{without_key, without_secrets};
 use crate::plan::{JSON, Plan, Reset, SSE, SimBody};
+use crate::quirk::{self, Quirk};
 use crate::route::{self, Route};
 use crate::script::{Asked, Script};
 use crate::sign::Signer;
@@ -228,7 +229,7 @@ impl Sim {
         for fault in &faults {
             fault.spoil(&mut turn, &accepted.request);
         }
-        let model = catalogue::resolve(call.model).map(|(_, model)| model);
+        let model = self.model(call.model).map(|(_, model)| model);
         let mut scene = Scene {
             target: &target,
             model: model.ok_or_else(errors::no_such_url)?,
@@ -256,7 +257,7 @@ impl Sim {
 
     /// An error that a fault asks for: as JSON, or as a page for people.
     fn failure(&self, faults: &[Fault], call: &Call<'_>) -> Result<Option<Plan>, GoogleError> {
-        match faults.iter().find_map(|fault| fault.error(call.model)) {
+        match faults.iter().find_map(|fault| fault.error(call.model, call.is_stream())) {
             None => Ok(None),
             Some(Ok(error)) => {
                 let plan = self.refuse(&error, call.path, call.query);
@@ -282,6 +283,15 @@ impl Sim {
         }
     }
 
+    fn has(&self, quirk: Quirk) -> bool {
+        self.0.config.quirks.contains(&quirk)
+    }
+
+    fn model<'n>(&self, name: &'n str) -> Option<(&'n str, Model)> {
+        let retired = self.has(Quirk::RetiredModels);
+        if retired { catalogue::resolve_any(name) } else { catalogue::resolve(name) }
+    }
+
     /// The stages of Google's checks; the Developer API reads a body before it looks at the key.
     fn checked(&self, call: &Call<'_>) -> Result<(Target, Accepted), GoogleError> {
         let key = || self.0.config.keys.check(call.backend, call.query, call.headers);
@@ -292,7 +302,7 @@ impl Sim {
         if call.backend == Backend::Developer {
             key()?;
         }
-        let Some((own, _)) = catalogue::resolve(call.model) else {
+        let Some((own, _)) = self.model(call.model) else {
             let method =
                 if call.method == Method::CountTokens { call.method } else { Method::Generate };
             return Err(GoogleError::model_not_found(call.model, call.version, method.name()));
@@ -303,7 +313,13 @@ impl Sim {
             let accepted = Accepted { request, counts: Default::default(), mismatch: None };
             return Ok((target, accepted));
         }
-        let accepted = parsed.check(&target, &self.0.signer)?;
+        let accepted = parsed.check(&target, &self.0.signer).map_err(|error| {
+            let documented = self.has(Quirk::DocumentedSignatureText);
+            if documented { quirk::as_documented(error) } else { error }
+        })?;
+        if self.has(Quirk::EmptyResults) {
+            quirk::no_empty_results(&accepted.request)?;
+        }
         if accepted.request.cached_content.is_some() {
             return Err(errors::no_cache());
         }

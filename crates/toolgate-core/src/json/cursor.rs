@@ -35,6 +35,11 @@ impl<'a> Cursor<'a> {
         Slice::new(raw).cursor()
     }
 
+    /// Stands before the only value of a text that was read.
+    pub(super) fn of_checked(json: &'a str) -> Self {
+        Self { json: json.trim(), at: 0 }
+    }
+
     /// What sort of value comes next.
     pub fn kind(&self) -> Kind {
         kind(self.peek())
@@ -118,11 +123,7 @@ impl<'a> Slice<'a> {
 
     /// The value, to be kept.
     pub fn raw(self) -> Raw<'a> {
-        match serde_json::from_str(self.0) {
-            Ok(raw) => raw,
-            // It was checked with the body.
-            Err(_) => Raw::empty_object(),
-        }
+        Raw::from_checked(self.0)
     }
 
     /// Stands before the value.

@@ -5,13 +5,15 @@
 //! where a known field is broken. [`mod@write`] holds the few functions that put JSON into a buffer.
 
 mod cursor;
+mod de;
 mod raw;
 mod read;
+mod scan;
 mod text;
 pub mod write;
 
 pub use cursor::{Cursor, Slice};
 pub(crate) use raw::Key;
 pub use raw::{Fields, Kind, Raw};
-pub use read::{Path, read};
+pub use read::{Path, parse, read};
 pub use text::Text;

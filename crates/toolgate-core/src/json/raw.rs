@@ -49,6 +49,14 @@ impl Raw<'static> {
 }
 
 impl<'a> Raw<'a> {
+    /// Takes over a slice of JSON that was checked.
+    pub(super) fn from_checked(json: &'a str) -> Self {
+        match super::de::raw(json) {
+            Some(raw) => Self(Cow::Borrowed(raw)),
+            None => Raw::empty_object(),
+        }
+    }
+
     /// The text.
     pub fn get(&self) -> &str {
         self.0.get()
@@ -94,12 +102,12 @@ impl<'a> Raw<'a> {
 
     /// The object's members in order, if it is an object.
     pub fn fields(&self) -> Option<Fields<'_>> {
-        (self.kind() == Kind::Object).then(|| serde_json::from_str(self.get()).ok()).flatten()
+        (self.kind() == Kind::Object).then(|| super::parse(self.get()).ok()).flatten()
     }
 
     /// The array's values in order, if it is an array.
     pub fn items(&self) -> Option<Vec<Raw<'_>>> {
-        (self.kind() == Kind::Array).then(|| serde_json::from_str(self.get()).ok()).flatten()
+        (self.kind() == Kind::Array).then(|| super::parse(self.get()).ok()).flatten()
     }
 
     /// A copy that lends the same text.

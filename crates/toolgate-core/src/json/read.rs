@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::{Cursor, Kind, de};
 use crate::canon::{BadRequest, Loss, LossCode, Losses};
 
 /// Where in a body something stands, as `messages[2].content[0]`.
@@ -59,18 +60,68 @@ pub fn read<'a, T: Deserialize<'a>>(
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<T, BadRequest> {
-    let mut body = serde_json::Deserializer::from_str(json);
-    let value = serde_ignored::deserialize(&mut body, |unknown| {
-        losses.push(Loss {
-            at: joined(at, &dotted(&unknown)),
-            code: LossCode::UnknownField,
-            detail: "toolgate does not know this field; it was left out".to_owned(),
-            tool: None,
-        });
-    });
-    match value.and_then(|value| body.end().map(|()| value)) {
-        Ok(value) => Ok(value),
-        Err(error) => Err(located::<T>(json, at, &error)),
+    let mut unknown = Vec::new();
+    let value = de::read(json, &mut unknown).map_err(|error| located::<T>(json, at, &error))?;
+    losses.extend(unknown.into_iter().map(|place| Loss {
+        at: joined(at, &path_of(json, place)),
+        code: LossCode::UnknownField,
+        detail: "toolgate does not know this field; it was left out".to_owned(),
+        tool: None,
+    }));
+    Ok(value)
+}
+
+/// Reads `json` into a mirror. Fields that the mirror does not have do not matter.
+pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
+    de::read(json, &mut Vec::new()).or_else(|_| serde_json::from_str(json))
+}
+
+/// The path to the value that begins at `place` of a body that was read.
+fn path_of(json: &str, place: usize) -> String {
+    let mut path = String::new();
+    let start = json.len() - json.trim_start().len();
+    let mut cursor = Cursor::of_checked(json);
+    let mut base = start;
+    'down: loop {
+        match cursor.kind() {
+            Kind::Object => {
+                cursor.enter();
+                while let Some(key) = cursor.next_key() {
+                    let at = base + cursor.position();
+                    let value = cursor.value();
+                    if (at..base + cursor.position()).contains(&place) {
+                        if !path.is_empty() {
+                            path.push('.');
+                        }
+                        path.push_str(&key);
+                        if at == place {
+                            return path;
+                        }
+                        (cursor, base) = (value.cursor(), at);
+                        continue 'down;
+                    }
+                }
+            }
+            Kind::Array => {
+                cursor.enter();
+                let mut index = 0;
+                while cursor.next_element() {
+                    let at = base + cursor.position();
+                    let value = cursor.value();
+                    if (at..base + cursor.position()).contains(&place) {
+                        path.push_str(&format!("[{index}]"));
+                        if at == place {
+                            return path;
+                        }
+                        (cursor, base) = (value.cursor(), at);
+                        continue 'down;
+                    }
+                    index += 1;
+                }
+            }
+            Kind::Bool | Kind::Null | Kind::Number | Kind::String => {}
+        }
+        return path;
     }
 }
 
@@ -106,22 +157,6 @@ fn joined(at: &Path<'_>, inner: &str) -> String {
         (_, "") => at.to_string(),
         _ if inner.starts_with('[') => format!("{at}{inner}"),
         _ => format!("{at}.{inner}"),
-    }
-}
-
-/// serde_ignored writes `a.0.b` and `?` for the inside of an option; we write `a[0].b`.
-fn dotted(path: &serde_ignored::Path<'_>) -> String {
-    use serde_ignored::Path as Ignored;
-    match path {
-        Ignored::Root => String::new(),
-        Ignored::Seq { parent, index } => format!("{}[{index}]", dotted(parent)),
-        Ignored::Map { parent, key } => match dotted(parent) {
-            parent if parent.is_empty() => key.clone(),
-            parent => format!("{parent}.{key}"),
-        },
-        Ignored::Some { parent }
-        | Ignored::NewtypeStruct { parent }
-        | Ignored::NewtypeVariant { parent } => dotted(parent),
     }
 }
 

@@ -173,9 +173,20 @@ impl Layers {
             (Value::Array(keys), true) if keys.is_empty() => "[]".to_owned(),
             (Value::Array(keys), true) => format!("[\"… {} set\"]", keys.len()),
             (_, true) => "\"… set\"".to_owned(),
+            (Value::String(text), false) => Value::String(without_userinfo(text)).to_string(),
             (value, false) => value.to_string(),
         };
         Some((value, written.source.clone()))
+    }
+}
+
+/// An address without the name and the password that it may hold.
+fn without_userinfo(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    // Whatever stands before the last @ may be a password, even one with a slash in it.
+    match rest.rsplit_once('@') {
+        Some((_, place)) => format!("{scheme}://…@{place}"),
+        None => text.to_owned(),
     }
 }
 

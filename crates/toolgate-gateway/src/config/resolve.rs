@@ -58,6 +58,8 @@ pub enum StoreKind {
         /// Whether somebody asked for it; else memory will do where it cannot be had.
         wanted: bool,
     },
+    /// In a Valkey or Redis server, at this address.
+    Valkey(Secret),
 }
 
 /// How the log looks.
@@ -330,13 +332,16 @@ fn store(word: &str, state_file: Option<PathBuf>, kind: UpstreamKind) -> Result<
     if let Some(path) = word.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
         return Ok(StoreKind::Sqlite { path: PathBuf::from(path), wanted: true });
     }
+    if ["redis://", "rediss://", "valkey://", "valkeys://"].iter().any(|it| word.starts_with(it)) {
+        return Ok(StoreKind::Valkey(Secret(word.replacen("valkey", "redis", 1))));
+    }
     match (word, state_file) {
         ("memory", _) => Ok(StoreKind::Memory),
         // The simulator has nothing to say that is worth a file.
         ("auto", _) if kind == UpstreamKind::Sim => Ok(StoreKind::Memory),
         ("auto", None) => Ok(StoreKind::Memory),
         ("auto", Some(path)) => Ok(StoreKind::Sqlite { path, wanted: false }),
-        _ => Err("must be \"auto\", \"memory\" or \"sqlite:PATH\"".to_owned()),
+        _ => Err("must be \"auto\", \"memory\", \"sqlite:PATH\" or \"redis://…\"".to_owned()),
     }
 }
 
@@ -480,6 +485,20 @@ mod tests {
         assert!(!format!("{config:?}").contains("k1"));
     }
 
+    #[test]
+    fn a_password_in_an_address_is_not_shown() {
+        let file = "store = \"rediss://ann:s3cr:t@cache:6380/1\"\n[upstream]\nurl = \"http://x\"";
+        let config = resolve(file, &[]).unwrap();
+        assert!(config.printed().contains("store = \"rediss://…@cache:6380/1\""));
+        assert!(config.printed().contains("url = \"http://x\""));
+        for shown in [config.printed().to_owned(), format!("{config:?}")] {
+            assert!(!shown.contains("s3cr") && !shown.contains("ann"), "{shown}");
+        }
+        let named = StoreKind::Valkey(Secret::new("redis://cache"));
+        assert_eq!(resolve("store = \"valkey://cache\"", &[]).unwrap().store, named);
+        assert!(resolve("store = \"valkeys://cache\"", &[]).is_ok());
+    }
+
     #[track_caller]
     fn refused(file: &str, want: &str) {
         let error = resolve(file, &[]).unwrap_err().to_string();
@@ -496,6 +515,7 @@ mod tests {
         refused("[upstream]\nkind = \"openai\"", "must be \"developer\"");
         refused("[upstream]\nkind = \"vertex\"", "needs upstream.bearer_token");
         refused("[models]\n\"claude-*\" = { modell = \"x\" }", "models.\"claude-*\".modell");
+        refused("store = \"postgres://x\"", "must be \"auto\"");
         refused("listen = ", "toolgate.toml:");
     }
 }

@@ -76,15 +76,16 @@ pub const SETTINGS: &[Setting] = &[
         "store",
         &["TOOLGATE_STORE"],
         "\"auto\"",
-        "Where state is kept: \"memory\", \"sqlite:PATH\", or \"auto\": one SQLite file in the user's\n\
-         state directory ($XDG_STATE_HOME or ~/.local/state, toolgate/state.db), and memory when the\n\
-         simulator answers.",
+        "Where state is kept: \"memory\", \"sqlite:PATH\", \"redis://USER:PASSWORD@HOST:PORT/DB\" (a Valkey\n\
+         or Redis server, for many gateways; rediss:// with TLS), or \"auto\": one SQLite file in the\n\
+         user's state directory ($XDG_STATE_HOME or ~/.local/state, toolgate/state.db), and memory when\n\
+         the simulator answers.",
     ),
     setting(
         "store_mib",
         &["TOOLGATE_STORE_MIB"],
         "256",
-        "The most that the store may hold, in MiB; the oldest goes first.",
+        "The most that the store may hold, in MiB; the oldest goes first. A server has its own limit.",
     ),
     setting(
         "log",

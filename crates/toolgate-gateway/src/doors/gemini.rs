@@ -71,7 +71,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
                 let passing = Passing::open(answer, is_stream && sse, &visit, &plan, ledger).await;
                 if passing.is_no_good()
                     && (sse || !is_stream)
-                    && let Some(reply) = mended(&visit, &asked, is_stream, body).await
+                    && let Some(reply) = mended(&visit, &asked, is_stream, body, false).await
                 {
                     return reply;
                 }
@@ -107,7 +107,8 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     if generates
         && failure.kind == FailureKind::InvalidRequest
         && (sse || !is_stream)
-        && let Some(reply) = mended(&visit, &asked, is_stream, body).await
+        && let Some(reply) =
+            mended(&visit, &asked, is_stream, body, is_of_another_model(&failure)).await
     {
         ledger.answered();
         return reply;
@@ -192,12 +193,25 @@ fn passed_headers(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
 
 /// The same question with its history in order, as for every other dialect; `None` where that does
 /// not help.
-async fn mended(visit: &Visit, asked: &Asked<'_>, is_stream: bool, body: Bytes) -> Option<Reply> {
+async fn mended(
+    visit: &Visit,
+    asked: &Asked<'_>,
+    is_stream: bool,
+    body: Bytes,
+    distrusts: bool,
+) -> Option<Reply> {
     let path = Some((asked.model.to_owned(), is_stream));
-    let ask = Ask { path, ..Ask::new(DIALECT, body, visit.client.owner) };
+    let ask = Ask { path, distrusts, ..Ask::new(DIALECT, body, visit.client.owner) };
     let outcome = turns::run(visit, &ask).await.ok()?;
     visit.app.metrics.rescued("history_mended");
     Some(turns::shown(visit, outcome, None).await)
+}
+
+/// Whether a signature was refused: what a client that changes models sends.
+fn is_of_another_model(failure: &Failure) -> bool {
+    let said = failure.message.to_lowercase();
+    said.contains("thought signature")
+        && ["corrupted", "invalid", "not valid"].iter().any(|it| said.contains(it))
 }
 
 /// An answer of the upstream's kind.

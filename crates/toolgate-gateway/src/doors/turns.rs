@@ -67,7 +67,7 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
             reply::json(StatusCode::OK, body)
         }
         Answered::Stream(pump) => {
-            let keeping = keeper.map(|keeper| Keeping { keeper, echo, stamp });
+            let keeping = keeper.map(|keeper| Keeping::new(keeper, echo, stamp).with_events());
             reply::stream("text/event-stream", body_of(pump, visit, keeping))
         }
     }
@@ -77,10 +77,47 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
 pub(crate) struct Keeping {
     pub(crate) keeper: Keeper,
     pub(crate) echo: Echo,
-    pub(crate) stamp: Stamp,
+    stamp: Stamp,
+    /// What was shown, where it may be asked for again.
+    events: Option<Vec<u8>>,
 }
 
+/// Longer streams cannot be streamed again.
+const EVENTS: usize = 4 << 20;
+
 impl Keeping {
+    pub(crate) fn new(keeper: Keeper, echo: Echo, stamp: Stamp) -> Self {
+        Self { keeper, echo, stamp, events: None }
+    }
+
+    /// Keeps the events too, where it is a stored response.
+    fn with_events(mut self) -> Self {
+        let is_stored = match &self.echo {
+            Echo::Responses(echo) => echo.store != Some(false),
+            Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_) => false,
+        };
+        self.events = is_stored.then(Vec::new);
+        self
+    }
+
+    /// Takes note of what is shown.
+    fn note(&mut self, shown: &[u8]) {
+        match &mut self.events {
+            Some(events) if events.len() + shown.len() <= EVENTS => events.extend_from_slice(shown),
+            Some(_) => self.events = None,
+            None => {}
+        }
+    }
+
+    /// Hands over the events of an answer that has been shown to its end.
+    fn keep_events(&mut self, pump: &Pump) {
+        if let Some(events) = self.events.take()
+            && let AnyEncoder::Responses(encoder) = pump.translator().encoder()
+        {
+            self.keeper.keep_events(encoder.response_id(), events);
+        }
+    }
+
     /// The answer that a pump has shown, in one piece.
     pub(crate) fn object(&self, pump: &Pump, visit: &Visit) -> Option<Vec<u8>> {
         let translator = pump.translator();
@@ -223,12 +260,16 @@ pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit, keeping: Option<Keeping>) 
     let state = (pump, visit.clone(), keeping);
     let frames = stream::unfold(state, |(mut pump, visit, mut keeping)| async move {
         let bytes = pump.next().await?;
+        if let Some(keeping) = &mut keeping {
+            keeping.note(&bytes);
+        }
         if pump.has_ended() {
             let is_signed = |call: &Call<'_>| call.signature.is_some();
             let signed = pump.translator().seen().calls.iter().any(is_signed);
-            if let Some(keeping) = keeping.take()
+            if let Some(mut keeping) = keeping.take()
                 && let Some(object) = keeping.object(&pump, &visit)
             {
+                keeping.keep_events(&pump);
                 keeping.keeper.keep(&keeping.echo, &object).await;
             } else if signed {
                 visit.app.store.settle().await;

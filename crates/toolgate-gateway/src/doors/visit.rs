@@ -8,13 +8,13 @@ use http::Request;
 use http::header::CONTENT_LENGTH;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use toolgate_core::canon::{Failure, FailureKind, IdGen, Stamp};
+use toolgate_core::canon::{ErrorReply, Failure, FailureKind, IdGen, Stamp};
 use toolgate_core::translate::Dialect;
 
 use crate::app::{Admitted, App, Current};
 use crate::auth::Client;
 use crate::reply::{self, Reply};
-use crate::session::Refused;
+use crate::session::{Refused, away};
 use crate::turn::Ledger;
 
 /// What every door gets.
@@ -52,8 +52,20 @@ impl Visit {
 
     /// A refusal of the session's in the client's dialect, written down.
     pub(crate) fn refuse(&self, dialect: Dialect, refused: &Refused) -> Reply {
+        reply::error(self.refusal(dialect, refused))
+    }
+
+    /// The same before it is an HTTP reply.
+    pub(crate) fn refusal(&self, dialect: Dialect, refused: &Refused) -> ErrorReply {
+        let away = Refused::Failed(away());
+        // Whoever cannot look does not say that there is nothing. A thread is different: its client
+        // has everything, and sends it again.
+        let refused = match refused {
+            Refused::Missing { .. } if self.app.store.is_away() => &away,
+            Refused::Failed(_) | Refused::Missing { .. } | Refused::Thread(_) => refused,
+        };
         self.ledger(dialect).failed(&refused.failure());
-        reply::error(refused.reply(dialect, &self.request_id))
+        refused.reply(dialect, &self.request_id)
     }
 
     /// Reads the body, up to the limit.

@@ -51,6 +51,12 @@ impl Keeper {
         self.app.store.settle().await;
     }
 
+    /// Keeps the events of a response that will be kept itself, so that it can be streamed again.
+    pub(crate) fn keep_events(&self, id: &str, events: Vec<u8>) {
+        let keep = self.app.config().state_retention;
+        self.app.store.put(self.owner, Kind::Events, id, Bytes::from(events), keep);
+    }
+
     async fn keep_response(&self, body: &Bytes, store: bool, object: &[u8]) {
         let Ok(fields) = serde_json::from_slice::<Fields<'_>>(object) else { return };
         let text =

@@ -28,7 +28,7 @@ pub(crate) use items::{check_items, named as named_item};
 pub(crate) use keeper::Keeper;
 pub(crate) use local::Local;
 pub(crate) use native::open as open_native;
-pub(crate) use refused::Refused;
+pub(crate) use refused::{Refused, away};
 pub(crate) use responses::{open as open_responses, text};
 pub(crate) use threads::open as open_thread;
 

@@ -21,6 +21,14 @@ pub(crate) enum Refused {
     Thread(ThreadRefusal),
 }
 
+/// The store cannot be asked, and what is needed may be in it.
+pub(crate) fn away() -> Failure {
+    let message = "the store of responses and conversations cannot be reached; try again soon";
+    let mut failure = Failure::new(FailureKind::Overloaded, message);
+    failure.retry_after_ms = Some(2000);
+    failure
+}
+
 impl Refused {
     /// The same without what only one dialect can say.
     pub(crate) fn failure(&self) -> Failure {

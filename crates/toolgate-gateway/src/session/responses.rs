@@ -141,8 +141,12 @@ pub(super) async fn require(conversation: &Conversation<'_>) -> Result<(), Refus
         let message = format!("conversation: a name has 1 to {NAME_LIMIT} bytes");
         return Err(Failure::new(FailureKind::InvalidRequest, message).into());
     }
-    if !id.starts_with("conv_") || conversation.head().await.is_some() {
+    let store = &conversation.app.store;
+    if (!id.starts_with("conv_") && !store.is_away()) || conversation.head().await.is_some() {
         return Ok(());
+    }
+    if store.is_away() {
+        return Err(super::away().into());
     }
     Err(Refused::Missing {
         message: format!("conversation with id '{id}' not found"),

@@ -6,15 +6,17 @@ use bytes::Bytes;
 
 use super::memory::Memory;
 use super::sqlite::Sqlite;
+use super::valkey::Valkey;
 use crate::auth::Owner;
 use crate::config::StoreKind;
+use crate::metrics::StoreMetrics;
 
 /// What sort of thing an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// An answer as its client got it, by its id.
     Answer,
-    /// The signatures of calls, by session and content. A list.
+    /// The signatures of calls, by session, content and number, and the number of the last.
     Content,
     /// What a conversation is called and when it began, by its id.
     Conversation,
@@ -35,6 +37,22 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether its entries are lists.
+    pub(super) fn is_list(self) -> bool {
+        match self {
+            Self::Log => true,
+            Self::Answer
+            | Self::Content
+            | Self::Conversation
+            | Self::Events
+            | Self::Item
+            | Self::Own
+            | Self::Signature
+            | Self::Tools
+            | Self::Turn => false,
+        }
+    }
+
     /// Its name in stores that people can look into.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -63,7 +81,7 @@ pub(super) fn owner_of_the_gateway() -> Owner {
 /// A store that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot keep state in {place}: {reason}")]
-pub struct StoreError {
+pub(crate) struct StoreError {
     pub(super) place: String,
     pub(super) reason: String,
 }
@@ -75,19 +93,37 @@ pub enum Store {
     Memory(Memory),
     /// In a file.
     Sqlite(Sqlite),
+    /// In a server that many gateways share.
+    Valkey(Valkey),
+}
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    /// The most that it may hold.
+    pub(crate) bytes: u64,
+    /// How long things are kept.
+    pub(crate) keep: Duration,
+    /// The key that is kept in it, unless somebody came before.
+    pub(crate) new_key: [u8; 32],
+    /// What is counted.
+    pub(crate) metrics: StoreMetrics,
 }
 
 impl Store {
-    /// Opens a store that holds at most `bytes`, and the key that is kept in it: `new_key`, unless
-    /// somebody came before.
-    pub async fn open(
+    /// Opens a store, and the key that is kept in it.
+    pub(crate) async fn open(
         kind: &StoreKind,
-        bytes: u64,
-        new_key: [u8; 32],
+        opening: Opening,
     ) -> Result<(Self, [u8; 32]), StoreError> {
+        let (bytes, new_key) = (opening.bytes, opening.new_key);
         match kind {
             StoreKind::Memory => Ok((Self::Memory(Memory::new(bytes)), new_key)),
-            StoreKind::Sqlite { path, wanted } => match Sqlite::open(path, bytes, new_key) {
+            StoreKind::Valkey(url) => {
+                let (valkey, key) = Valkey::open(url.expose(), opening).await?;
+                Ok((Self::Valkey(valkey), key))
+            }
+            StoreKind::Sqlite { path, wanted } => match Sqlite::open(path, opening) {
                 Ok((sqlite, key)) => Ok((Self::Sqlite(sqlite), key)),
                 Err(error) if *wanted => Err(error),
                 Err(error) => {
@@ -103,6 +139,7 @@ impl Store {
         match self {
             Self::Memory(memory) => memory.get(owner, kind, ids),
             Self::Sqlite(sqlite) => sqlite.get(owner, kind, ids).await,
+            Self::Valkey(valkey) => valkey.get(owner, kind, ids).await,
         }
     }
 
@@ -116,6 +153,7 @@ impl Store {
         match self {
             Self::Memory(memory) => memory.put(owner, kind, id, value, keep),
             Self::Sqlite(sqlite) => sqlite.put(owner, kind, id, value, keep),
+            Self::Valkey(valkey) => valkey.put(owner, kind, id, value, keep),
         }
     }
 
@@ -124,6 +162,7 @@ impl Store {
         match self {
             Self::Memory(memory) => memory.append(owner, kind, id, values, keep),
             Self::Sqlite(sqlite) => sqlite.append(owner, kind, id, values, keep),
+            Self::Valkey(valkey) => valkey.append(owner, kind, id, &values, keep),
         }
     }
 
@@ -132,6 +171,7 @@ impl Store {
         match self {
             Self::Memory(memory) => memory.list(owner, kind, id),
             Self::Sqlite(sqlite) => sqlite.list(owner, kind, id).await,
+            Self::Valkey(valkey) => valkey.list(owner, kind, id).await,
         }
     }
 
@@ -140,6 +180,7 @@ impl Store {
         match self {
             Self::Memory(memory) => memory.delete(owner, kind, id),
             Self::Sqlite(sqlite) => sqlite.delete(owner, kind, id).await,
+            Self::Valkey(valkey) => valkey.delete(owner, kind, id).await,
         }
     }
 
@@ -147,6 +188,15 @@ impl Store {
     pub fn is_shared(&self) -> bool {
         match self {
             Self::Memory(_) | Self::Sqlite(_) => false,
+            Self::Valkey(_) => true,
+        }
+    }
+
+    /// Whether only what this process knows can be read: what is not found may be there all the same.
+    pub fn is_away(&self) -> bool {
+        match self {
+            Self::Memory(_) | Self::Sqlite(_) => false,
+            Self::Valkey(valkey) => valkey.is_away(),
         }
     }
 
@@ -155,6 +205,7 @@ impl Store {
         match self {
             Self::Memory(_) => {}
             Self::Sqlite(sqlite) => sqlite.settle().await,
+            Self::Valkey(valkey) => valkey.settle().await,
         }
     }
 }

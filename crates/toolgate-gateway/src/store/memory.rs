@@ -1,6 +1,6 @@
 //! A store in this process.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -94,6 +94,72 @@ impl Memory {
         let removed = self.lock().remove(&(owner, kind, id.to_owned()));
         removed.is_some_and(|entry| entry.until > Instant::now())
     }
+}
+
+/// For a store that keeps a copy here of what is kept elsewhere.
+impl Memory {
+    /// Keeps a value unless there is one.
+    pub(super) fn put_if_absent(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        id: &str,
+        value: Bytes,
+        keep: Duration,
+    ) {
+        let key = (owner, kind, id.to_owned());
+        let mut inner = self.lock();
+        if !inner.entries.contains_key(&key) {
+            inner.insert(key, vec![value], keep);
+            inner.shrink(self.limit);
+        }
+    }
+
+    /// Makes a list what it is elsewhere; values that are here only go to its end. Values are told
+    /// apart by their first `stamp` bytes.
+    pub(super) fn merge(
+        &self,
+        (owner, kind, id): (Owner, Kind, &str),
+        mut values: Vec<Bytes>,
+        stamp: usize,
+        keep: Duration,
+    ) {
+        let key = (owner, kind, id.to_owned());
+        let mut inner = self.lock();
+        let before = inner.remove(&key).filter(|entry| entry.until > Instant::now());
+        let mut own = before.map_or_else(Vec::new, |entry| entry.values);
+        let stamp = |value: &Bytes| value.slice(..stamp.min(value.len()));
+        let known: HashSet<Bytes> = values.iter().map(stamp).collect();
+        own.retain(|value| !known.contains(&stamp(value)));
+        values.extend(own);
+        if !values.is_empty() {
+            inner.insert(key, values, keep);
+            inner.shrink(self.limit);
+        }
+    }
+
+    /// Everything, oldest first, and how long it is to be kept from now.
+    pub(super) fn all(&self) -> Vec<Kept> {
+        let now = Instant::now();
+        let inner = self.lock();
+        let kept = |key: &Key| {
+            let entry = inner.entries.get(key)?;
+            let (owner, kind, id) = key.clone();
+            let left = entry.until.checked_duration_since(now)?;
+            Some(Kept { owner, kind, id, values: entry.values.clone(), left })
+        };
+        inner.order.values().filter_map(kept).collect()
+    }
+}
+
+/// An entry and how long it is to be kept from now.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) owner: Owner,
+    pub(super) kind: Kind,
+    pub(super) id: String,
+    pub(super) values: Vec<Bytes>,
+    pub(super) left: Duration,
 }
 
 impl Inner {

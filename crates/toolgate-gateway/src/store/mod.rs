@@ -15,6 +15,8 @@ mod sqlite;
 mod sqlite_file;
 #[cfg(test)]
 mod tests;
+mod valkey;
+mod valkey_server;
 
 use any::{KEY, owner_of_the_gateway};
-pub(crate) use any::{Kind, Store, StoreError};
+pub(crate) use any::{Kind, Opening, Store, StoreError};

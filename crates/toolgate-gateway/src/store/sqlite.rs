@@ -14,13 +14,15 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::sqlite_file::File;
-use super::{Kind, StoreError};
+use super::{Kind, Opening, StoreError};
 use crate::auth::Owner;
+use crate::metrics::StoreMetrics;
 
 /// A SQLite file and the thread that owns it.
 #[derive(Debug)]
 pub struct Sqlite {
     queue: SyncSender<Command>,
+    metrics: StoreMetrics,
 }
 
 /// How many commands may wait. A turn waits for its own before it ends, so that the queue is long
@@ -48,11 +50,8 @@ enum Command {
 
 impl Sqlite {
     /// Opens or makes the file, and the key that is kept in it.
-    pub(super) fn open(
-        path: &Path,
-        limit: u64,
-        new_key: [u8; 32],
-    ) -> Result<(Self, [u8; 32]), StoreError> {
+    pub(super) fn open(path: &Path, opening: Opening) -> Result<(Self, [u8; 32]), StoreError> {
+        let Opening { bytes: limit, new_key, metrics, .. } = opening;
         let failed = |reason: String| StoreError { place: path.display().to_string(), reason };
         make_private(path).map_err(|error| failed(error.to_string()))?;
         let connection = Connection::open(path).map_err(|error| failed(error.to_string()))?;
@@ -61,16 +60,20 @@ impl Sqlite {
         let (queue, commands) = mpsc::sync_channel(WAITING);
         std::thread::Builder::new()
             .name("toolgate-store".to_owned())
-            .spawn(move || run(file, &commands))
+            .spawn({
+                let metrics = metrics.clone();
+                move || run(file, &commands, &metrics)
+            })
             .map_err(|error| failed(error.to_string()))?;
-        Ok((Self { queue }, key))
+        Ok((Self { queue, metrics }, key))
     }
 
     fn send(&self, command: Command) {
         match self.queue.try_send(command) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
-                tracing::error!("the store does not keep up; something was not kept")
+                self.metrics.lost.inc();
+                tracing::error!("the store does not keep up; something was not kept");
             }
             Err(TrySendError::Disconnected(_)) => tracing::error!("the store has ended"),
         }
@@ -129,16 +132,18 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-fn run(mut file: File, commands: &Receiver<Command>) {
+fn run(mut file: File, commands: &Receiver<Command>, metrics: &StoreMetrics) {
     while let Ok(first) = commands.recv() {
         let mut settled = Vec::new();
         let rest = std::iter::from_fn(|| commands.try_recv().ok());
         for command in std::iter::once(first).chain(rest).take(BATCH) {
             if let Err(error) = obey(&mut file, command, &mut settled) {
+                metrics.lost.inc();
                 tracing::error!(%error, "the store failed; something was not kept");
             }
         }
         if let Err(error) = file.commit() {
+            metrics.lost.inc();
             tracing::error!(%error, "the store failed; something was not kept");
         }
         for reply in settled {

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Kind, Store};
+use super::{Kind, Opening, Store};
 use crate::auth::Owner;
-use crate::config::StoreKind;
+use crate::config::{Secret, StoreKind};
+use crate::metrics::StoreMetrics;
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -41,8 +42,12 @@ impl Drop for Scratch {
     }
 }
 
+fn opening(bytes: u64, key: u8) -> Opening {
+    Opening { bytes, keep: LONG, new_key: [key; 32], metrics: StoreMetrics::default() }
+}
+
 async fn open(kind: &StoreKind, limit: u64) -> Store {
-    Store::open(kind, limit, [7; 32]).await.unwrap().0
+    Store::open(kind, opening(limit, 7)).await.unwrap().0
 }
 
 async fn values(store: &Store) {
@@ -130,17 +135,47 @@ async fn sqlite_holds_the_contract() {
     bounds(&Scratch::new("bounds").kind()).await;
 }
 
+/// A server of its own: `TOOLGATE_TEST_VALKEY` is its address.
+#[tokio::test]
+#[ignore = "needs a server: cargo xtask test --only valkey"]
+async fn valkey_holds_the_contract() {
+    let url = std::env::var("TOOLGATE_TEST_VALKEY").unwrap();
+    let kind = StoreKind::Valkey(Secret::new(url));
+    contract(&kind).await;
+    let owner = Owner::of("shared");
+    let (one, key) = Store::open(&kind, opening(1 << 20, 1)).await.unwrap();
+    let (two, other) = Store::open(&kind, opening(1 << 20, 2)).await.unwrap();
+    assert_eq!(key, other, "the key is the first that came");
+    assert!(one.is_shared() && !one.is_away());
+    one.put(owner, Kind::Answer, "a", bytes("1"), LONG);
+    one.append(owner, Kind::Log, "l", vec![bytes("1")], LONG);
+    one.settle().await;
+    two.append(owner, Kind::Log, "l", vec![bytes("2")], LONG);
+    assert_eq!(two.get_one(owner, Kind::Answer, "a").await, Some(bytes("1")));
+    two.settle().await;
+    assert_eq!(one.list(owner, Kind::Log, "l").await, ["1", "2"].map(bytes));
+    assert!(two.delete(owner, Kind::Answer, "a").await);
+    assert_eq!(one.get_one(owner, Kind::Answer, "a").await, None);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_an_error() {
+    let kind = StoreKind::Valkey(Secret::new("redis://ann:secret@127.0.0.1:1"));
+    let error = Store::open(&kind, opening(1 << 20, 1)).await.unwrap_err().to_string();
+    assert!(error.contains("127.0.0.1:1") && !error.contains("secret"), "{error}");
+}
+
 #[tokio::test]
 async fn sqlite_survives() {
     let scratch = Scratch::new("survives");
     let owner = Owner::of("o");
-    let (store, key) = Store::open(&scratch.kind(), 1 << 20, [1; 32]).await.unwrap();
+    let (store, key) = Store::open(&scratch.kind(), opening(1 << 20, 1)).await.unwrap();
     assert_eq!(key, [1; 32]);
     store.put(owner, Kind::Answer, "a", bytes("1"), LONG);
     store.append(owner, Kind::Log, "l", vec![bytes("1")], LONG);
     store.settle().await;
     // The first is not closed: a process that was killed closes nothing.
-    let (other, key) = Store::open(&scratch.kind(), 1 << 20, [2; 32]).await.unwrap();
+    let (other, key) = Store::open(&scratch.kind(), opening(1 << 20, 2)).await.unwrap();
     assert_eq!(key, [1; 32], "the key is the first that came");
     assert_eq!(other.get_one(owner, Kind::Answer, "a").await, Some(bytes("1")));
     other.append(owner, Kind::Log, "l", vec![bytes("2")], LONG);
@@ -152,9 +187,9 @@ async fn sqlite_survives() {
 async fn a_file_that_cannot_be_used_is_an_error_if_it_was_asked_for() {
     let scratch = Scratch::new("broken");
     std::fs::create_dir_all(&scratch.0).unwrap();
-    assert!(Store::open(&scratch.kind(), 1 << 20, [1; 32]).await.is_err());
+    assert!(Store::open(&scratch.kind(), opening(1 << 20, 1)).await.is_err());
     let fallback = StoreKind::Sqlite { path: scratch.0.clone(), wanted: false };
-    let (store, _) = Store::open(&fallback, 1 << 20, [1; 32]).await.unwrap();
+    let (store, _) = Store::open(&fallback, opening(1 << 20, 1)).await.unwrap();
     assert!(matches!(store, Store::Memory(_)));
 }
 

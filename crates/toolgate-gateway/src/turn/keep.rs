@@ -1,12 +1,15 @@
 //! Signatures in the store: for clients that cannot keep them for us.
 //!
 //! ```text
-//!   by the call's token     for clients that drop what they do not know
-//!   by session and content  for clients that change ids: the calls of a conversation that say
-//!                           the same, in order, each with its number among all calls
+//!   token                  → signature   for clients that drop what they do not know
+//!   session/content/number → signature   for clients that change ids: a call that says the same,
+//!                                        at the same place among all calls of the conversation
+//!   session/content        → number      of the last such call: for histories that were shortened
 //! ```
+//!
+//! Everything is found again with three reads at the most, however long the conversation is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use toolgate_core::canon::{Call, Issuer, Request, Signature, call_token};
@@ -24,20 +27,29 @@ pub(crate) fn signatures(app: &App, owner: Owner, calls: &[&Call<'_>], trace: &T
         return;
     }
     let keep = app.config().state_retention;
+    let put = |kind, id: &str, value| app.store.put(owner, kind, id, value, keep);
     for (at, call) in calls.iter().enumerate() {
-        let value = call.signature.as_ref().and_then(written);
+        let value = call.signature.as_ref().and_then(written).map(Bytes::from);
         if let Some(value) = &value {
-            app.store.put(owner, Kind::Signature, &call.id, Bytes::from(value.clone()), keep);
+            put(Kind::Signature, &call.id, value.clone());
         }
-        // Calls that Gemini left unsigned count too: the others are found by their order.
-        let content = content_key(call, 0);
-        let entry = format!("{}\n{}", trace.calls + at, value.unwrap_or_default());
-        let entry = Bytes::from(entry);
+        // A call that Gemini left unsigned is kept too: an answer that was given again takes the
+        // place of the one before.
+        let value = value.unwrap_or_default();
+        let (content, number) = (content_key(call, 0), trace.calls + at);
         for name in &trace.names {
-            let id = format!("{name}/{content}");
-            app.store.append(owner, Kind::Content, &id, vec![entry.clone()], keep);
+            put(Kind::Content, &numbered(name, &content, number), value.clone());
+            put(Kind::Content, &last(name, &content), Bytes::from(number.to_string()));
         }
     }
+}
+
+fn last(name: &str, content: &str) -> String {
+    [name, "/", content].concat()
+}
+
+fn numbered(name: &str, content: &str, number: usize) -> String {
+    [name, "/", content, "/", &number.to_string()].concat()
 }
 
 /// Signs the calls of a request that have lost their signatures.
@@ -62,64 +74,68 @@ fn is_lost(call: &Call<'_>) -> bool {
     call.signature.is_none() && !call_token(&call.id).starts_with("tg")
 }
 
+/// A call that has lost its signature.
+struct Lost {
+    /// Its place among all calls.
+    at: usize,
+    content: String,
+    /// Whether it is the last one that says this.
+    is_last: bool,
+}
+
 async fn by_content(app: &App, owner: Owner, request: &mut Request<'_>, trace: &Trace) {
-    // The places of the calls that say the same, among all calls.
-    let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut lost: Vec<Lost> = Vec::new();
     for (at, call) in request.calls().enumerate() {
-        alike.entry(content_key(call, 0)).or_default().push(at);
+        if is_lost(call) {
+            lost.push(Lost { at, content: content_key(call, 0), is_last: true });
+        }
     }
-    let lost: Vec<bool> = request.calls().map(is_lost).collect();
+    let mut later = BTreeSet::new();
+    for call in lost.iter_mut().rev() {
+        call.is_last = later.insert(call.content.clone());
+    }
     let mut found: BTreeMap<usize, Signature<'static>> = BTreeMap::new();
-    for (content, places) in alike {
-        if !places.iter().any(|at| lost[*at]) {
+    for name in &trace.names {
+        // Where a conversation is known by this name, its latest calls are.
+        let known: Vec<String> = lost.iter().map(|call| last(name, &call.content)).collect();
+        let known = app.store.get(owner, Kind::Content, &known).await;
+        let mut wanted = Vec::new();
+        for (call, latest) in lost.iter().zip(&known) {
+            let Some(latest) = latest.as_deref().and_then(number) else { continue };
+            wanted.push((call, call.at));
+            if call.is_last && latest != call.at {
+                wanted.push((call, latest));
+            }
+        }
+        if wanted.is_empty() {
             continue;
         }
-        for name in &trace.names {
-            let id = format!("{name}/{content}");
-            let entries = app.store.list(owner, Kind::Content, &id).await;
-            let matched = matched(&places, &standing(&entries));
-            if !matched.is_empty() {
-                found.extend(matched);
-                break;
+        let ids = wanted.iter().map(|(call, number)| numbered(name, &call.content, *number));
+        let ids: Vec<String> = ids.collect();
+        let kept = app.store.get(owner, Kind::Content, &ids).await;
+        let mut seen = BTreeSet::new();
+        for ((call, _), kept) in wanted.into_iter().zip(kept) {
+            let Some(kept) = kept else { continue };
+            // The first that there is counts, also if it says that the call was unsigned.
+            if seen.insert(call.at)
+                && let Some(signature) = std::str::from_utf8(&kept).ok().and_then(read)
+            {
+                found.entry(call.at).or_insert(signature);
             }
+        }
+        if !found.is_empty() {
+            break;
         }
     }
     for (at, call) in request.calls_mut().enumerate() {
-        if lost[at] {
-            call.signature = found.remove(&at);
+        if let Some(signature) = found.remove(&at) {
+            call.signature = Some(signature);
         }
     }
 }
 
-/// A call as it was kept: its number among all calls, and its signature.
-type Kept = (usize, Option<Signature<'static>>);
-
-/// The calls that stand: an answer that was given again takes the place of the one before.
-fn standing(entries: &[Bytes]) -> Vec<Kept> {
-    let mut standing: Vec<Kept> = Vec::new();
-    for entry in entries {
-        let Some((number, rest)) =
-            std::str::from_utf8(entry).ok().and_then(|it| it.split_once('\n'))
-        else {
-            continue;
-        };
-        let Ok(number) = number.parse() else { continue };
-        standing.retain(|(earlier, _)| *earlier < number);
-        standing.push((number, read(rest)));
-    }
-    standing
-}
-
-/// Which call of the history is which: by its number, or, where the history has been shortened,
-/// counted from the end.
-fn matched(places: &[usize], kept: &[Kept]) -> Vec<(usize, Signature<'static>)> {
-    let number = |at: &usize| kept.iter().find(|(number, _)| number == at);
-    let pairs: Vec<(usize, &Kept)> = if places.iter().all(|at| number(at).is_some()) {
-        places.iter().filter_map(|at| Some((*at, number(at)?))).collect()
-    } else {
-        places.iter().rev().copied().zip(kept.iter().rev()).collect()
-    };
-    pairs.into_iter().filter_map(|(at, (_, signature))| Some((at, signature.clone()?))).collect()
+fn number(text: &[u8]) -> Option<usize> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// Three lines: the back end, the model, the signature.
@@ -141,38 +157,4 @@ fn read(text: &str) -> Option<Signature<'static>> {
     };
     let issuer = Issuer { model: lines.next()?.to_owned(), backend };
     Signature::new(lines.next()?.to_owned(), Some(issuer))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entries(numbers: &[usize]) -> Vec<Bytes> {
-        let entry = |number: &usize| Bytes::from(format!("{number}\nd\nm\nsig{number}"));
-        numbers.iter().map(entry).collect()
-    }
-
-    #[track_caller]
-    fn check(kept: &[usize], places: &[usize], want: &[(usize, &str)]) {
-        let mut found = matched(places, &standing(&entries(kept)));
-        found.sort_by_key(|(at, _)| *at);
-        let found: Vec<_> = found.iter().map(|(at, it)| (*at, it.expose())).collect();
-        assert_eq!(found, want, "{kept:?} {places:?}");
-    }
-
-    #[test]
-    fn c3_calls_are_told_apart_by_their_order() {
-        check(&[0], &[0], &[(0, "sig0")]);
-        check(&[0, 3], &[0, 3], &[(0, "sig0"), (3, "sig3")]);
-        // A turn was asked for again.
-        check(&[0, 3, 3], &[0, 3], &[(0, "sig0"), (3, "sig3")]);
-        // The conversation was taken back to its beginning.
-        check(&[0, 3, 1], &[0, 1], &[(0, "sig0"), (1, "sig1")]);
-        // The client has dropped the oldest calls.
-        check(&[2, 7], &[1], &[(1, "sig7")]);
-        check(&[], &[1], &[]);
-        let unsigned = [entries(&[4]), vec![Bytes::from_static(b"5\n")]].concat();
-        let found = matched(&[0, 1], &standing(&unsigned));
-        assert_eq!(found.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0]);
-    }
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use toolgate_core::anthropic;
 use toolgate_core::canon::{
-    DecodeOptions, Decoded, Failure, FailureKind, Losses, Request, ThinkingMode,
+    DecodeOptions, Decoded, Failure, FailureKind, Loss, LossCode, Losses, Part, Request,
+    ThinkingMode,
 };
 use toolgate_core::gemini::upstream::{
     EncodeOptions, Encoded, Learned, SignatureCount, encode_count_tokens, encode_request,
@@ -41,6 +42,8 @@ pub(crate) struct Ask {
     pub(crate) collect: bool,
     /// That the answer is streamed, whatever the body says, and how.
     pub(crate) stream: Option<Framing>,
+    /// Whether signatures that do not say who issued them are left out: Gemini refused one.
+    pub(crate) distrusts: bool,
 }
 
 impl Ask {
@@ -55,6 +58,7 @@ impl Ask {
             before: Before::default(),
             collect: false,
             stream: None,
+            distrusts: false,
         }
     }
 }
@@ -156,10 +160,37 @@ async fn understand<'a>(
     let meaning = current.config.models.meaning(&request.model);
     apply(&meaning, &mut request);
     losses.extend(request.place_signatures());
+    if ask.distrusts {
+        losses.extend(distrust(&mut request));
+    }
     let trace = Trace::new(session, &request, &echo);
     keep::restore(app, ask.owner, &mut request, &trace).await;
     let target = Target { model: meaning.model, backend: current.link.backend() };
     Ok(Understood { request, echo, losses, target, trace })
+}
+
+/// Leaves out signatures that may be another model's.
+fn distrust(request: &mut Request<'_>) -> Losses {
+    let mut losses = Losses::new();
+    for (turn, part) in request.turns.iter_mut().enumerate() {
+        for (at, part) in part.parts.iter_mut().enumerate() {
+            let signature = match part {
+                Part::Text { signature, .. } | Part::Thought { signature, .. } => signature,
+                Part::Call(call) => &mut call.signature,
+                Part::Media(_) | Part::Result(_) | Part::Sealed(_) | Part::Gemini(_) => continue,
+            };
+            if signature.take_if(|it| it.issuer().is_none()).is_some() {
+                losses.push(Loss {
+                    at: format!("contents[{turn}].parts[{at}].thoughtSignature"),
+                    code: LossCode::ForeignSignature,
+                    detail: "Gemini refused a signature; those of an unknown issuer were left out"
+                        .into(),
+                    tool: None,
+                });
+            }
+        }
+    }
+    losses
 }
 
 /// What the configuration says about the model where the client says nothing.

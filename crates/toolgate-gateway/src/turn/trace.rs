@@ -3,6 +3,8 @@
 //! For finding signatures again when a client has changed the ids of its calls. It is never more
 //! than a hint: whatever is found belongs to the same key, and to a call that says the same.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderMap;
 use ring::digest::{Context, SHA256};
 use toolgate_core::canon::{Part, Request, Role};
@@ -66,5 +68,5 @@ fn hashed<'w>(kind: &[u8], words: impl IntoIterator<Item = &'w str>) -> String {
         hash.update(word.as_bytes());
         hash.update(&[0]);
     }
-    hash.finish().as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect()
+    URL_SAFE_NO_PAD.encode(&hash.finish().as_ref()[..12])
 }

@@ -5,24 +5,33 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use toolgate_sim::Script;
 
 use super::support::{Gate, items, tool, words};
 
 const MODEL: &str = "gemini-3-flash";
 
-struct Socket(WebSocketStream<TcpStream>);
+pub(crate) struct Socket(WebSocketStream<TcpStream>);
 
 impl Socket {
     async fn open(gate: &Gate) -> Self {
+        Self::open_as(gate, "k").await
+    }
+
+    /// With a key.
+    pub(crate) async fn open_as(gate: &Gate, key: &str) -> Self {
         let stream = TcpStream::connect(gate.running.addr).await.unwrap();
         let url = format!("ws://{}/v1/responses", gate.running.addr);
-        let (socket, response) = tokio_tungstenite::client_async(url, stream).await.unwrap();
+        let mut request = url.into_client_request().unwrap();
+        let bearer = format!("Bearer {key}").parse().unwrap();
+        request.headers_mut().insert("authorization", bearer);
+        let (socket, response) = tokio_tungstenite::client_async(request, stream).await.unwrap();
         assert_eq!(response.status(), 101);
         Self(socket)
     }
 
-    async fn send(&mut self, body: Value) {
+    pub(crate) async fn send(&mut self, body: Value) {
         self.0.send(Message::text(body.to_string())).await.unwrap();
     }
 
@@ -37,7 +46,7 @@ impl Socket {
     }
 
     /// The events of one answer.
-    async fn answer(&mut self) -> Vec<Value> {
+    pub(crate) async fn answer(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
             let event = self.next().await;

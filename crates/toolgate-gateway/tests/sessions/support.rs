@@ -111,15 +111,6 @@ impl Gate {
         self.send(Method::POST, path, "a", Some(&body)).await
     }
 
-    pub(crate) async fn post_with(
-        &self,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &Value,
-    ) -> Got {
-        self.send_with(Method::POST, path, headers, Some(body)).await
-    }
-
     pub(crate) async fn get(&self, path: &str) -> Got {
         self.send(Method::GET, path, "a", None).await
     }

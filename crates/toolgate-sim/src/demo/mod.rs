@@ -8,6 +8,7 @@ mod answer;
 mod choose;
 mod fill;
 mod prompt;
+mod said;
 mod speak;
 
 pub(crate) use speak::say;

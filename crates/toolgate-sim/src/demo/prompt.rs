@@ -1,7 +1,5 @@
 //! What can be read from the user's words without understanding them.
 
-use toolgate_core::validate::{Data, Request};
-
 /// The words, and what stands out in them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prompt {
@@ -29,22 +27,6 @@ const COMMON: &str = " a after also an and are as ask at be before call can comp
     start stop go see say think summarize review fix change move copy save load draw play ping ";
 
 impl Prompt {
-    /// The last thing that the user said, without what programs put around it.
-    pub(super) fn of(request: &Request) -> Self {
-        let mut said = request.contents.iter().rev().filter(|content| !content.is_model());
-        let words = said.find_map(|content| {
-            content.parts.iter().rev().find_map(|part| match &part.data {
-                Data::Text(text) => Some(without_tags(text)).filter(|text| !text.is_empty()),
-                Data::None
-                | Data::Media { .. }
-                | Data::Call { .. }
-                | Data::Response { .. }
-                | Data::Server(..) => None,
-            })
-        });
-        Self::new(&words.unwrap_or_default())
-    }
-
     pub(super) fn new(text: &str) -> Self {
         let mut prompt = Self { text: text.to_owned(), ..Self::default() };
         prompt.quoted = quoted(text);
@@ -141,30 +123,6 @@ impl Prompt {
 pub(super) fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// How much of what was said last is looked at.
-const MOST: usize = 16_384;
-
-/// Programs put their own words between tags; the user's are outside.
-fn without_tags(text: &str) -> String {
-    let start = text.len().saturating_sub(MOST);
-    let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let mut out = text[start..].to_owned();
-    while let Some(start) = out.find('<') {
-        let name: String = out[start + 1..]
-            .chars()
-            .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-            .collect();
-        let close = format!("</{name}>");
-        match out[start..].find(&close) {
-            Some(end) if !name.is_empty() => {
-                out.replace_range(start..start + end + close.len(), "")
-            }
-            _ => break,
-        }
-    }
-    out.trim().to_owned()
 }
 
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
@@ -300,6 +258,5 @@ mod tests {
         assert_eq!(Prompt::new("what's the weather in tokyo?").object().as_deref(), Some("tokyo"));
         assert_eq!(Prompt::new("Add a todo to review the doc.").gist(), "Review the doc");
         assert!(Prompt::new("in Celsius please").mentions("celsius"));
-        assert_eq!(without_tags("<reminder>be nice</reminder>\nHello <b"), "Hello <b");
     }
 }

@@ -1,18 +1,22 @@
 //! One turn of the demo model.
 
 use serde_json::{Map, Value, json};
-use toolgate_core::validate::{Data, Function, Mode, Request};
+use toolgate_core::validate::{Content, Data, Function, Mode, Request};
 
 use super::answer;
 use super::choose::{self, MOST};
 use super::fill::{Filler, is_choice, takes_names};
 use super::prompt::Prompt;
+use super::said;
 use crate::turn::{Item, Turn, What};
 
 /// What the demo model says to a request.
 pub(crate) fn say(request: &Request) -> Turn {
-    let prompt = Prompt::of(request);
-    let calls = calls(request, &prompt);
+    let (spoke, words) = said::last(request).unwrap_or_default();
+    let prompt = Prompt::new(&words);
+    // All that came of it.
+    let since = request.contents.get(spoke..).unwrap_or_default();
+    let calls = calls(request, &prompt, since);
     if !calls.is_empty() {
         let names: Vec<_> = calls.iter().map(|(name, _)| format!("`{name}`")).collect();
         let thought =
@@ -23,7 +27,7 @@ pub(crate) fn say(request: &Request) -> Turn {
     }
     let thought = "**Preparing the answer**\n\nI have what I need and answer now.\n\n\n".to_owned();
     let mut turn = Turn { items: vec![What::Thought(thought).into()], ..Turn::default() };
-    let has_results = request.contents.last().is_some_and(|content| content.responses() > 0);
+    let has_results = since.iter().any(|content| content.responses() > 0);
     let is_json = request.settings.mime.as_deref() == Some("application/json");
     let text = if is_json {
         as_json(request, &prompt)
@@ -43,20 +47,24 @@ pub(crate) fn say(request: &Request) -> Turn {
 }
 
 /// The calls of this turn: none if it is time to answer.
-fn calls(request: &Request, prompt: &Prompt) -> Vec<(String, Map<String, Value>)> {
+fn calls(
+    request: &Request,
+    prompt: &Prompt,
+    since: &[Content],
+) -> Vec<(String, Map<String, Value>)> {
     let functions = choose::callable(request);
     let mut chosen = choose::chosen(&functions, prompt);
     let is_forced = request.calling.mode == Mode::Any;
     if chosen.is_empty() && is_forced {
         chosen.extend(functions.first().map(|function| (0, *function)));
     }
-    let done = called_since(request);
+    let done = called(since);
     let lower = prompt.text.to_lowercase();
     let is_sequence = chosen.len() > 1 && (lower.contains(" then ") || lower.contains(", then"));
     if is_sequence {
         chosen.retain(|(_, function)| !done.iter().any(|(name, _)| name == &function.name));
         chosen.truncate(1);
-        return fill_all(&chosen, prompt, &results_first(request, prompt));
+        return fill_all(&chosen, prompt, &results_first(since, prompt));
     }
     if !done.is_empty() && !is_forced {
         return Vec::new();
@@ -64,14 +72,9 @@ fn calls(request: &Request, prompt: &Prompt) -> Vec<(String, Map<String, Value>)
     fill_all(&chosen, prompt, &prompt.numbers)
 }
 
-/// What was called since the user spoke last, with how many numbers each took.
-fn called_since(request: &Request) -> Vec<(String, usize)> {
-    let spoke = request
-        .contents
-        .iter()
-        .rposition(|content| !content.is_model() && content.responses() == 0)
-        .unwrap_or(0);
-    let parts = request.contents.iter().skip(spoke).flat_map(|content| &content.parts);
+/// What was called, with how many numbers each took.
+fn called(since: &[Content]) -> Vec<(String, usize)> {
+    let parts = since.iter().flat_map(|content| &content.parts);
     parts
         .filter_map(|part| match &part.data {
             Data::Call { name, args, .. } => {
@@ -87,9 +90,9 @@ fn called_since(request: &Request) -> Vec<(String, usize)> {
 }
 
 /// The last result's number, then the numbers that no call has taken yet.
-fn results_first(request: &Request, prompt: &Prompt) -> Vec<f64> {
-    let taken = called_since(request).first().map_or(0, |(_, numbers)| *numbers);
-    let last = request.contents.iter().rev().flat_map(|content| content.parts.iter().rev());
+fn results_first(since: &[Content], prompt: &Prompt) -> Vec<f64> {
+    let taken = called(since).first().map_or(0, |(_, numbers)| *numbers);
+    let last = since.iter().rev().flat_map(|content| content.parts.iter().rev());
     let result = last.into_iter().find_map(|part| match &part.data {
         Data::Response { response, .. } => response.values().find_map(number),
         Data::None | Data::Text(_) | Data::Media { .. } | Data::Call { .. } | Data::Server(..) => {

@@ -233,3 +233,40 @@ fn words_of_programs_are_not_the_users() {
     });
     assert_eq!(calls(&body), [("get_weather".to_owned(), json!({"city": "Oslo"}))]);
 }
+
+/// Coding agents speak beside their user: before, after, and between calls and results.
+#[test]
+fn r126_what_agents_add_is_not_the_prompt() {
+    let sim = Sim::new(SimConfig::default());
+    let reminder = "<system-reminder>\nThe weather in Rome matters.\n</system-reminder>";
+    let mut body = json!({
+        "contents": [
+            {"role": "user", "parts": [
+                {"text": reminder},
+                {"text": "What is the weather in Oslo?"},
+                {"text": "<system-reminder>never closed, about the weather in Bonn"},
+            ]},
+            user("# Environment\nYou have been invoked in the following environment: Paris"),
+        ],
+        "tools": tools(&["get_weather"]),
+    });
+    let first = model_turn(&stream(&sim, NEW, &body));
+    assert_eq!(first["parts"][0]["functionCall"]["args"], json!({"city": "Oslo"}));
+    let answer = answers(&first, json!({"output": "rain"}));
+    body["contents"].as_array_mut().unwrap().extend([first, answer]);
+    // However much is said after the results, the model does not begin again.
+    for after in
+        ["Tool loaded.", reminder, "<environment_context><cwd>/w</cwd></environment_context>"]
+    {
+        body["contents"].as_array_mut().unwrap().push(user(after));
+        let (_, last) = generate(&sim, NEW, &body);
+        assert_eq!(
+            last["candidates"][0]["content"]["parts"][0]["text"],
+            "According to get_weather (city Oslo): rain.",
+            "{after}"
+        );
+    }
+    body["contents"].as_array_mut().unwrap().push(user("And the weather in Bergen?"));
+    let next = model_turn(&stream(&sim, NEW, &body));
+    assert_eq!(next["parts"][0]["functionCall"]["args"], json!({"city": "Bergen"}));
+}

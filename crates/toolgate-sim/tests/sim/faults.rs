@@ -157,6 +157,15 @@ fn d12_errors_in_the_middle() {
     let chunks = frames(&plan(&faulty(framed, When::Always), NEW));
     assert_eq!(shape(&chunks), "call* | error");
     assert_eq!(chunks[1]["error"]["message"], "Slow down");
+    // As a list the error is its last member; an answer that is no stream fails as a whole.
+    let late = Fault::MidStream { after: 1, code: 503, message: String::new(), framed: false };
+    let sim = faulty(late, When::Always);
+    let asked = said("Weather in Oslo?", json!({"tools": tools(&["weather"])}));
+    let list = sim.plan(&post(&format!("/v1beta/models/{NEW}:streamGenerateContent"), &asked));
+    let list: Vec<Value> = serde_json::from_slice(&list.bytes()).unwrap();
+    assert_eq!(shape(&list), "call* | error");
+    let (status, whole) = generate(&sim, NEW, &asked);
+    assert_eq!((status, &whole["error"]["status"]), (503, &json!("UNAVAILABLE")));
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod corpus;
 mod demo;
 mod faults;
+mod refusals;
 mod shapes;
 mod signatures;
 mod sockets;

@@ -179,7 +179,7 @@ impl Task {
         };
         let Answered::Stream(pump) = outcome.result else { return None };
         let keeper = self.keeper.clone();
-        let keeping = Keeping { keeper, echo: outcome.echo, stamp: outcome.stamp };
+        let keeping = Keeping::new(keeper, outcome.echo, outcome.stamp);
         self.pump(pump, &keeping).await;
         Some(())
     }

@@ -181,8 +181,7 @@ impl Answers {
         let opened = match session::open_responses(visit, &body, self.local.as_ref()).await {
             Ok(opened) => opened,
             Err(refused) => {
-                visit.ledger(DIALECT).failed(&refused.failure());
-                return self.error(&refused.reply(DIALECT, &visit.request_id)).await;
+                return self.error(&visit.refusal(DIALECT, &refused)).await;
             }
         };
         if prewarm::is_asked_for(&opened.body) {
@@ -209,7 +208,7 @@ impl Answers {
             }
         };
         let Answered::Stream(mut pump) = outcome.result else { return Ok(()) };
-        let keeping = Keeping { keeper: opened.keeper, echo: outcome.echo, stamp: outcome.stamp };
+        let keeping = Keeping::new(opened.keeper, outcome.echo, outcome.stamp);
         while let Some(bytes) = pump.next().await {
             if pump.has_ended()
                 && let Some(object) = keeping.object(&pump, visit)

@@ -46,7 +46,8 @@ pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Rep
     }
     let events = visit.app.store.get_one(visit.client.owner, Kind::Events, id).await;
     let Some(events) = events else {
-        return Err(wrong("stream: only responses made in the background can be streamed again"));
+        let message = "stream: only responses that were streamed, or made in the background, can be streamed again";
+        return Err(wrong(message));
     };
     let mut left = &events[..];
     for _ in 0..after {

@@ -13,7 +13,7 @@ use crate::canon::{
 };
 use crate::gemini::upstream::Exchange;
 use crate::gemini::upstream::fail::failure_in_stream;
-use crate::json::{Key, Kind, Raw, Text};
+use crate::json::{self, Key, Kind, Raw, Text};
 
 /// More than these tell nobody anything.
 const MAX_LOSSES: usize = 200;
@@ -87,7 +87,7 @@ impl Turn {
 
     /// Takes one chunk.
     pub(super) fn chunk(&mut self, json: &str, sink: &mut dyn Sink) -> serde_json::Result<()> {
-        let mut chunk: Chunk<'_> = serde_json::from_str(json)?;
+        let mut chunk: Chunk<'_> = json::parse(json)?;
         if let Some(error) = &chunk.error {
             self.fail(failure_in_stream(error.get(), json), sink);
             return Ok(());

@@ -1,0 +1,265 @@
+//! What it costs to remember: very many conversations through one SQLite file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use bytes::Bytes;
+use http::Uri;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+
+use crate::cases;
+use crate::load::{self, Prepared, Round};
+use crate::target::Target;
+
+/// Conversations at a time.
+const CONNECTIONS: usize = 32;
+const TURNS: usize = 10;
+/// How often the state of things is shown.
+const TENTHS: usize = 10;
+/// Bounds that a run reaches: things live two minutes, and the file holds 128 MiB.
+const BOUNDS: [(&str, &str); 2] =
+    [("TOOLGATE_STATE_RETENTION_MINUTES", "2"), ("TOOLGATE_STORE_MIB", "128")];
+
+/// A folder of its own, gone when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Result<Self> {
+        let name = format!("toolgate-bench-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self(folder))
+    }
+
+    fn store(&self) -> String {
+        format!("sqlite:{}", self.0.join("state.db").display())
+    }
+
+    /// Bytes of the store's files.
+    fn size(&self) -> u64 {
+        let files = ["state.db", "state.db-wal"].map(|name| self.0.join(name).metadata());
+        files.into_iter().flatten().map(|it| it.len()).sum()
+    }
+
+    fn script(&self) -> Result<PathBuf> {
+        let call =
+            |signed: bool| json!({"call": "tool_1", "args": {"path": "a.txt"}, "signed": signed});
+        let turns = json!({"any_order": true, "turn": [
+            {"expect": {"contains": "signed call"}, "say": [call(true)], "times": 0},
+            {"expect": {"contains": "plain call"}, "say": [call(false)], "times": 0},
+            {"text": "Half of the work is done before the second cup of coffee.", "times": 0},
+        ]});
+        let path = self.0.join("script.json");
+        std::fs::write(&path, turns.to_string())?;
+        Ok(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs both parts.
+pub(crate) async fn run(toolgate: &Path, options: &[&str]) -> Result<()> {
+    let conversations = if options.contains(&"--quick") { 2_000 } else { 100_000 };
+    let folder = Folder::new("endurance")?;
+    let sim = Target::sim(toolgate, "--script", &folder.script()?).await?;
+    shares(toolgate, &sim).await?;
+    endurance(toolgate, &sim, &folder, conversations).await
+}
+
+/// What is sent, by number.
+type Body = Arc<dyn Fn(usize) -> Bytes + Send + Sync>;
+
+/// Sends requests with numbers from `first` on, each answered before the next on its connection.
+async fn sent(uri: &Uri, body: &Body, first: usize, requests: usize) -> Result<Round> {
+    let next = Arc::new(AtomicUsize::new(first));
+    let mut tasks = Vec::with_capacity(CONNECTIONS);
+    for _ in 0..CONNECTIONS {
+        let (uri, body, next) = (uri.clone(), Arc::clone(body), Arc::clone(&next));
+        tasks.push(tokio::spawn(async move {
+            let mut sender = load::connect(&uri).await?;
+            let mut round = Round::default();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= first + requests {
+                    return anyhow::Ok(round);
+                }
+                let request = Prepared { uri: uri.clone(), body: body(number) };
+                let began = Instant::now();
+                let response = load::send(&mut sender, &request).await?;
+                ensure!(response.status().is_success(), "{}", response.status());
+                response.into_body().collect().await?;
+                round.times.push(began.elapsed());
+            }
+        }));
+    }
+    let mut rounds = Vec::with_capacity(CONNECTIONS);
+    for task in tasks {
+        rounds.push(task.await??);
+    }
+    Ok(Round::joined(rounds))
+}
+
+/// What a request costs with and without a store to write to.
+async fn shares(toolgate: &Path, sim: &Target) -> Result<()> {
+    const ROUNDS: usize = 5;
+    const REQUESTS: usize = 4_000;
+    let folder = Folder::new("shares")?;
+    let gateway = Target::gateway_on(toolgate, &sim.url, &folder.store(), &[]).await?;
+    println!("CPU time of a request, SQLite store, {CONNECTIONS} connections:");
+    println!("{:<40} {:>12} {:>12} {:>8}", "case", "nothing µs", "kept µs", "more");
+    for (name, path, without, with) in cases() {
+        let uri: Uri = format!("{}{path}", gateway.url).parse()?;
+        let mut cpu = [Duration::ZERO; 2];
+        let mut number = 0;
+        for round in 0..=ROUNDS {
+            for (which, body) in [&without, &with].into_iter().enumerate() {
+                let load = sent(&uri, body, number, REQUESTS);
+                let measured = gateway.measured(load).await?;
+                number += REQUESTS;
+                // The first round opens connections and fills caches.
+                if round > 0 {
+                    cpu[which] += measured.cpu;
+                }
+            }
+        }
+        let micros = |cpu: Duration| cpu.as_secs_f64() * 1e6 / (ROUNDS * REQUESTS) as f64;
+        let (nothing, kept) = (micros(cpu[0]), micros(cpu[1]));
+        let more = (kept / nothing.max(0.001) - 1.0) * 100.0;
+        println!("{name:<40} {nothing:>12.1} {kept:>12.1} {more:>7.0}%");
+    }
+    println!();
+    Ok(())
+}
+
+type Pair = (&'static str, &'static str, Body, Body);
+
+fn cases() -> Vec<Pair> {
+    let response = |length: usize, tools: usize, store: bool| -> Body {
+        let tools: Vec<Value> = (0..tools)
+            .map(|number| {
+                let tool = cases::tool(number, 1500);
+                json!({"type": "function", "name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"]})
+            })
+            .collect();
+        numbered(
+            &json!({"model": "gemini-3.6-flash", "store": store, "tools": tools, "input": words(length, "")}),
+        )
+    };
+    let message = |words: String, tools: usize| -> Body {
+        let tools: Vec<Value> = (0..tools).map(|number| cases::tool(number, 1500)).collect();
+        let messages = json!([{"role": "user", "content": words}]);
+        numbered(
+            &json!({"model": "gemini-3.6-flash", "max_tokens": 4096, "tools": tools, "messages": messages}),
+        )
+    };
+    vec![
+        (
+            "Responses, 1 kB, stored or not",
+            "/v1/responses",
+            response(900, 0, false),
+            response(900, 0, true),
+        ),
+        (
+            "Responses, 60 kB, 20 tools, stored or not",
+            "/v1/responses",
+            response(18_000, 20, false),
+            response(18_000, 20, true),
+        ),
+        (
+            "Messages, 60 kB, 20 tools, a signature",
+            "/v1/messages",
+            message(words(18_000, "plain call"), 20),
+            message(words(18_000, "signed call"), 20),
+        ),
+    ]
+}
+
+/// Words of about this length, with a place for a number.
+fn words(length: usize, last: &str) -> String {
+    let sentence = "Tell me in a few words what the file is about, and what is left to do. ";
+    let words: String = sentence.chars().cycle().take(length).collect();
+    format!("NUMBER {words} {last}")
+}
+
+/// A body that is different for every number, as conversations are.
+fn numbered(body: &Value) -> Body {
+    let text = body.to_string();
+    let (head, tail) = text.split_once("NUMBER").unwrap_or((&text, ""));
+    let (head, tail) = (head.to_owned(), tail.to_owned());
+    Arc::new(move |number| Bytes::from(format!("{head}{number}{tail}")))
+}
+
+/// Very many conversations, each of ten turns, one after the other on each connection.
+async fn endurance(
+    toolgate: &Path,
+    sim: &Target,
+    folder: &Folder,
+    conversations: usize,
+) -> Result<()> {
+    let gateway = Target::gateway_on(toolgate, &sim.url, &folder.store(), &BOUNDS).await?;
+    println!(
+        "{conversations} conversations of {TURNS} turns, {CONNECTIONS} at a time; {BOUNDS:?}:"
+    );
+    println!(
+        "{:>13} {:>9} {:>9} {:>9} {:>13} {:>10}",
+        "conversations", "turns/s", "p50 µs", "p99 µs", "resident kB", "file kB"
+    );
+    let uri: Uri = format!("{}/v1/responses", gateway.url).parse()?;
+    let some = conversations / TENTHS;
+    for tenth in 0..TENTHS {
+        let began = Instant::now();
+        let round = talked(&uri, tenth * some, some).await?;
+        let speed = round.times.len() as f64 / began.elapsed().as_secs_f64();
+        println!(
+            "{:>13} {:>9.0} {:>9} {:>9} {:>13} {:>10}",
+            (tenth + 1) * some,
+            speed,
+            round.quantile(0.5).as_micros(),
+            round.quantile(0.99).as_micros(),
+            gateway.resident()?,
+            folder.size() >> 10,
+        );
+    }
+    Ok(())
+}
+
+async fn talked(uri: &Uri, first: usize, conversations: usize) -> Result<Round> {
+    let next = Arc::new(AtomicUsize::new(first));
+    let mut tasks = Vec::with_capacity(CONNECTIONS);
+    for _ in 0..CONNECTIONS {
+        let (uri, next) = (uri.clone(), Arc::clone(&next));
+        tasks.push(tokio::spawn(async move {
+            let mut sender = load::connect(&uri).await?;
+            let mut round = Round::default();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= first + conversations {
+                    return anyhow::Ok(round);
+                }
+                for turn in 0..TURNS {
+                    let input = format!("Turn {turn}: what is left to do in project {number}?");
+                    let body = json!({"model": "gemini-3.6-flash", "input": input, "conversation": format!("bench-{number}")});
+                    let request = Prepared { uri: uri.clone(), body: body.to_string().into() };
+                    let began = Instant::now();
+                    let response = load::send(&mut sender, &request).await?;
+                    ensure!(response.status().is_success(), "{}", response.status());
+                    response.into_body().collect().await?;
+                    round.times.push(began.elapsed());
+                }
+            }
+        }));
+    }
+    let mut rounds = Vec::with_capacity(CONNECTIONS);
+    for task in tasks {
+        rounds.push(task.await??);
+    }
+    Ok(Round::joined(rounds))
+}

@@ -1,0 +1,193 @@
+//! Gateways and one real Valkey (or Redis) server: `cargo xtask test --only valkey`.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use http::Method;
+use serde_json::{Value, json};
+use toolgate_sim::{RunningSim, Script, Sim, SimConfig};
+
+use super::client::Habit;
+use super::process::{Folder, Toolgate};
+use super::signatures::{Gates, HEAD, check_document, row};
+
+/// A server, killed when dropped.
+struct Server {
+    port: u16,
+    child: Child,
+}
+
+impl Server {
+    fn start(options: &[&str]) -> Self {
+        // Somebody may take the port before the server does.
+        let ports = std::iter::repeat_with(|| {
+            TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+        });
+        let mut tried = ports.take(5).filter_map(|port| Self::start_on(port, options));
+        tried.next().expect("the server does not start")
+    }
+
+    fn start_on(port: u16, options: &[&str]) -> Option<Self> {
+        let number = port.to_string();
+        let is_tls = options.contains(&"--tls-port");
+        let mut started = ["valkey-server", "redis-server"].into_iter().filter_map(|program| {
+            let options = options.iter().map(|it| if *it == "PORT" { &number } else { *it });
+            Command::new(program)
+                .args(["--port", if is_tls { "0" } else { &number }, "--bind", "127.0.0.1"])
+                .args(["--save", "", "--appendonly", "no"])
+                .args(options)
+                .stdout(Stdio::piped())
+                .spawn()
+                .ok()
+        });
+        let child = started.next().expect("neither valkey-server nor redis-server is installed");
+        let mut server = Self { port, child };
+        let mut said = BufReader::new(server.child.stdout.take()?).lines();
+        let is_ready = |line: std::io::Result<String>| line.unwrap().contains("Ready to accept");
+        let is_up = said.any(is_ready);
+        // Whatever else it says must have somewhere to go.
+        std::thread::spawn(move || said.count());
+        is_up.then_some(server)
+    }
+
+    fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Ends at once, and forgets everything.
+    fn kill(mut self) -> u16 {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.port
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Asks again and again, at the pace of the answers.
+async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    while !is_so().await {}
+}
+
+#[tokio::test]
+#[ignore = "needs a server: cargo xtask test --only valkey"]
+async fn valkey_lets_replicas_take_turns() {
+    let server = Server::start(&[]);
+    let mut table = HEAD.to_owned();
+    for (name, habit) in [
+        ("every turn by another replica", Habit::Faithful),
+        ("every turn by another replica, thinking stripped", Habit::StripsThinking),
+        ("every turn by another replica, thinking stripped, ids of 64 characters", Habit::LongIds),
+        ("every turn by another replica, thinking stripped, other ids", Habit::OtherAlphabet),
+    ] {
+        row(&mut table, name, Gates::Two(&server.url()), habit).await;
+    }
+    check_document(&table);
+}
+
+/// What a gateway's metrics say of its store.
+async fn is_away(gate: &Toolgate) -> bool {
+    let (_, text) = gate.get("/metrics").await;
+    let line = text.lines().find(|line| line.starts_with("toolgate_store_away "));
+    line.unwrap_or_else(|| panic!("{text}")).ends_with('1')
+}
+
+/// Says something in a conversation; how many turns the model saw.
+async fn say(gate: &Toolgate, sim: &RunningSim, text: &str) -> usize {
+    let body = json!({"model": "gemini-3-flash", "input": text, "conversation": "c"});
+    let answer = gate.post("/v1/responses", &[], &body).await;
+    assert_eq!(answer["status"], "completed", "{answer}");
+    let seen = sim.requests();
+    let asked: Value = serde_json::from_slice(&seen.last().unwrap().raw).unwrap();
+    asked["contents"].as_array().unwrap().len()
+}
+
+#[tokio::test]
+#[ignore = "needs a server: cargo xtask test --only valkey"]
+async fn valkey_killed_and_brought_back_loses_no_turn() {
+    let server = Server::start(&[]);
+    let sim = Sim::start(SimConfig::scripted(Script::new().text("Yes.").times(0))).await.unwrap();
+    let one = Toolgate::start(&sim.url(), &server.url());
+    let two = Toolgate::start(&sim.url(), &server.url());
+    assert_eq!(say(&one, &sim, "a").await, 1);
+    assert_eq!(say(&two, &sim, "b").await, 3, "the other replica knows");
+    assert_eq!(say(&one, &sim, "c").await, 5);
+    let port = server.kill();
+    // It has read or written all of them.
+    assert_eq!(say(&one, &sim, "d").await, 7);
+    assert_eq!(say(&one, &sim, "e").await, 9);
+    assert!(is_away(&one).await);
+    until(async || is_away(&two).await).await;
+    // What it never knew may be there all the same: that is no 404.
+    let (status, text) = two.get("/v1/responses/resp_unknown").await;
+    assert_eq!(status, 503, "{text}");
+    let new = json!({"model": "gemini-3-flash", "input": "x", "conversation": "never heard of"});
+    assert_eq!(two.send(Method::POST, "/v1/responses", &[], Some(&new)).await.0, 503);
+    // Whoever brings everything along is served as ever.
+    let whole = json!({"model": "gemini-3-flash", "input": "x", "store": false});
+    two.post("/v1/responses", &[], &whole).await;
+
+    let server = Server::start_on(port, &[]).expect("the server does not come back");
+    for gate in [&one, &two] {
+        until(async || !is_away(gate).await).await;
+    }
+    let list = "/v1/conversations/c/items?order=asc&limit=100";
+    let (status, text) = two.get(list).await;
+    assert_eq!(status, 200, "{text}");
+    let items: Value = serde_json::from_str(&text).unwrap();
+    let items = items["data"].as_array().unwrap();
+    let users = items.iter().filter(|item| item["role"] == "user");
+    let said: Vec<_> = users.map(|item| item["content"][0]["text"].as_str().unwrap()).collect();
+    assert_eq!(said, ["a", "b", "c", "d", "e"]);
+    assert_eq!(say(&two, &sim, "f").await, 11);
+    assert_eq!(two.get("/v1/responses/resp_unknown").await.0, 404);
+    drop(server);
+}
+
+#[tokio::test]
+#[ignore = "needs a server: cargo xtask test --only valkey"]
+async fn valkey_with_tls_and_a_password() {
+    let folder = Folder::new();
+    make_certificate(folder.path());
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (cert, key) = (file("cert.pem"), file("key.pem"));
+    let tls = ["--tls-port", "PORT", "--tls-cert-file", &cert, "--tls-key-file", &key];
+    let options = [&tls[..], &["--tls-auth-clients", "no", "--requirepass", "s3cret"]].concat();
+    let server = Server::start(&options);
+    let sim = Sim::start(SimConfig::scripted(Script::new().text("Yes.").times(0))).await.unwrap();
+    let url = format!("rediss://:s3cret@localhost:{}", server.port);
+    let trust = [("SSL_CERT_FILE", cert.as_str())];
+    let one = Toolgate::start_with(&sim.url(), &url, &trust);
+    let two = Toolgate::start_with(&sim.url(), &url, &trust);
+    assert_eq!(say(&one, &sim, "a").await, 1);
+    assert_eq!(say(&two, &sim, "b").await, 3);
+    for wrong in [url.replace("s3cret", "other"), url.replace("rediss", "redis")] {
+        let refused = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--store", &wrong])
+            .env("SSL_CERT_FILE", &cert)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && told.contains("cannot keep state"), "{told}");
+        assert!(!told.contains("s3cret"), "{told}");
+    }
+}
+
+fn make_certificate(folder: &Path) {
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
+        .args(["-days", "2", "-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "cert.pem"])
+        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}

@@ -1,0 +1,305 @@
+//! Filling a mirror without looking at anything twice.
+//!
+//! serde_json reads a value that is kept as it is ([`Raw`](super::Raw)) byte by byte, and copies the
+//! key of every member when unknown ones are to be named. This reader passes over such values
+//! sixteen bytes at a time and only remembers where unknown ones begin. What is not a container, a
+//! plain string or a value to keep is small, and serde_json reads it. Errors have no place in them:
+//! a body that is broken is read again by serde_json, which says where.
+
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
+use serde_json::value::RawValue;
+
+use super::scan;
+
+/// Reads a whole text. `unknown` gets the places of the values that the mirror does not have.
+pub(super) fn read<'de, T: Deserialize<'de>>(
+    json: &'de str,
+    unknown: &mut Vec<usize>,
+) -> Result<T, serde_json::Error> {
+    let mut reader = Reader { json, at: scan::space(json.as_bytes(), 0), depth: 0, unknown };
+    let value = T::deserialize(&mut reader)?;
+    if scan::space(json.as_bytes(), reader.at) == json.len() { Ok(value) } else { Err(broken()) }
+}
+
+/// Takes over a value that has been looked at.
+pub(super) fn raw<'de>(checked: &'de str) -> Option<&'de RawValue> {
+    <&RawValue>::deserialize(Checked(checked)).ok()
+}
+
+/// The name under which serde_json asks for a value as it is.
+const RAW: &str = "$serde_json::private::RawValue";
+/// How deep a mirror may be, as with serde_json. Values that are kept may be deeper.
+const DEEPEST: usize = 127;
+
+/// What a broken body gives. Nobody sees it.
+fn broken() -> serde_json::Error {
+    serde_json::Error::custom("not JSON")
+}
+
+struct Reader<'de, 'u> {
+    json: &'de str,
+    /// Before a value, on its first byte.
+    at: usize,
+    depth: usize,
+    unknown: &'u mut Vec<usize>,
+}
+
+impl<'de> Reader<'de, '_> {
+    fn peek(&self) -> Option<u8> {
+        self.json.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        self.at = scan::space(self.json.as_bytes(), self.at);
+    }
+
+    /// The value that comes next, whatever it is.
+    fn value(&mut self) -> Result<&'de str, serde_json::Error> {
+        let start = self.at;
+        self.at = scan::value(self.json.as_bytes(), start).ok_or_else(broken)?;
+        self.json.get(start..self.at).ok_or_else(broken)
+    }
+
+    /// The string that comes next, without its quotes, if it has no escapes.
+    fn plain(&mut self) -> Result<Result<&'de str, &'de str>, serde_json::Error> {
+        let start = self.at;
+        self.at = scan::string(self.json.as_bytes(), start).ok_or_else(broken)?;
+        let literal = self.json.get(start..self.at).ok_or_else(broken)?;
+        let plain = literal.get(1..literal.len() - 1).ok_or_else(broken)?;
+        let has_escapes = memchr::memchr(b'\\', plain.as_bytes()).is_some();
+        Ok(if has_escapes { Err(literal) } else { Ok(plain) })
+    }
+
+    fn string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, serde_json::Error> {
+        match self.plain()? {
+            Ok(plain) => visitor.visit_borrowed_str(plain),
+            Err(literal) => serde_json::Deserializer::from_str(literal).deserialize_str(visitor),
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self.peek() {
+            Some(b'"') => self.string(visitor),
+            Some(b'{') => {
+                let mut inside = Inside::enter(self, b'}')?;
+                let value = visitor.visit_map(&mut inside)?;
+                inside.leave(value)
+            }
+            Some(b'[') => {
+                let mut inside = Inside::enter(self, b']')?;
+                let value = visitor.visit_seq(&mut inside)?;
+                inside.leave(value)
+            }
+            Some(_) => {
+                let scalar = self.value()?;
+                serde_json::Deserializer::from_str(scalar).deserialize_any(visitor)
+            }
+            None => Err(broken()),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        if self.peek() == Some(b'n') {
+            self.value()?;
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        if name == RAW {
+            return visitor.visit_map(Kept(Some(self.value()?)));
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        self.unknown.push(self.at);
+        self.value()?;
+        visitor.visit_unit()
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        let value = self.value()?;
+        serde_json::Deserializer::from_str(value).deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        let value = self.value()?;
+        serde_json::Deserializer::from_str(value).deserialize_f32(visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        let value = self.value()?;
+        serde_json::Deserializer::from_str(value).deserialize_bytes(visitor)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        self.deserialize_bytes(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f64 char str string unit unit_struct seq tuple
+        tuple_struct map struct identifier
+    }
+}
+
+/// The inside of an object or array.
+struct Inside<'r, 'de, 'u> {
+    reader: &'r mut Reader<'de, 'u>,
+    end: u8,
+    is_first: bool,
+    ended: bool,
+}
+
+impl<'r, 'de, 'u> Inside<'r, 'de, 'u> {
+    fn enter(reader: &'r mut Reader<'de, 'u>, end: u8) -> Result<Self, serde_json::Error> {
+        reader.depth += 1;
+        if reader.depth > DEEPEST {
+            return Err(broken());
+        }
+        reader.at += 1;
+        Ok(Self { reader, end, is_first: true, ended: false })
+    }
+
+    /// Goes to the next element or member; `false`: behind the end.
+    fn next(&mut self) -> Result<bool, serde_json::Error> {
+        if self.ended {
+            return Ok(false);
+        }
+        self.reader.skip_space();
+        let is_first = std::mem::take(&mut self.is_first);
+        match self.reader.peek() {
+            Some(byte) if byte == self.end => {
+                self.reader.at += 1;
+                self.reader.depth -= 1;
+                self.ended = true;
+                Ok(false)
+            }
+            // Where a value has to come, the end is none.
+            Some(b',') if !is_first => {
+                self.reader.at += 1;
+                self.reader.skip_space();
+                Ok(true)
+            }
+            Some(_) if is_first => Ok(true),
+            Some(_) | None => Err(broken()),
+        }
+    }
+
+    /// Nothing may be left of it.
+    fn leave<V>(mut self, value: V) -> Result<V, serde_json::Error> {
+        if self.next()? { Err(broken()) } else { Ok(value) }
+    }
+}
+
+impl<'de> SeqAccess<'de> for &mut Inside<'_, 'de, '_> {
+    type Error = serde_json::Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Self::Error> {
+        if !self.next()? {
+            return Ok(None);
+        }
+        seed.deserialize(&mut *self.reader).map(Some)
+    }
+}
+
+impl<'de> MapAccess<'de> for &mut Inside<'_, 'de, '_> {
+    type Error = serde_json::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Self::Error> {
+        if !self.next()? {
+            return Ok(None);
+        }
+        if self.reader.peek() != Some(b'"') {
+            return Err(broken());
+        }
+        seed.deserialize(Key(self.reader)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, Self::Error> {
+        let bytes = self.reader.json.as_bytes();
+        self.reader.at = scan::colon(bytes, self.reader.at).ok_or_else(broken)?;
+        seed.deserialize(&mut *self.reader)
+    }
+}
+
+/// A member's key, which is a string whatever is asked for.
+struct Key<'r, 'de, 'u>(&'r mut Reader<'de, 'u>);
+
+impl<'de> Deserializer<'de> for Key<'_, 'de, '_> {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        self.0.string(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
+        ignored_any
+    }
+}
+
+/// A value as serde_json hands it over to itself.
+struct Kept<'de>(Option<&'de str>);
+
+impl<'de> MapAccess<'de> for Kept<'de> {
+    type Error = serde_json::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Self::Error> {
+        seed.deserialize(BorrowedStrDeserializer::new(RAW)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, Self::Error> {
+        seed.deserialize(BorrowedStrDeserializer::new(self.0.take().ok_or_else(broken)?))
+    }
+}
+
+/// A value that is known to be one.
+struct Checked<'de>(&'de str);
+
+impl<'de> Deserializer<'de> for Checked<'de> {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        visitor.visit_map(Kept(Some(self.0)))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
+        ignored_any
+    }
+}

@@ -1,0 +1,316 @@
+//! Looking for the end of a value, and whether it is one.
+//!
+//! This is where most bytes of a body are looked at, and for most of them the only time: sixteen at
+//! once where they are text.
+
+/// The index of the first byte at or after `at` that is not white space.
+pub(super) fn space(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+        at += 1;
+    }
+    at
+}
+
+/// The index after the value that begins at `at`; `None` where it is no value.
+pub(super) fn value(bytes: &[u8], mut at: usize) -> Option<usize> {
+    let mut open = Open::default();
+    loop {
+        match *bytes.get(at)? {
+            b'"' => at = string(bytes, at)?,
+            first @ (b'{' | b'[') => {
+                let is_object = first == b'{';
+                at = space(bytes, at + 1);
+                if *bytes.get(at)? == if is_object { b'}' } else { b']' } {
+                    at += 1;
+                } else {
+                    open.push(is_object);
+                    if is_object {
+                        at = key(bytes, at)?;
+                    }
+                    continue;
+                }
+            }
+            _ => at = scalar(bytes, at)?,
+        }
+        loop {
+            if open.depth == 0 {
+                return Some(at);
+            }
+            at = space(bytes, at);
+            let is_object = open.is_object();
+            match *bytes.get(at)? {
+                b',' => {
+                    at = space(bytes, at + 1);
+                    if is_object {
+                        at = key(bytes, at)?;
+                    }
+                    break;
+                }
+                b'}' if is_object => {}
+                b']' if !is_object => {}
+                _ => return None,
+            }
+            at += 1;
+            open.pop();
+        }
+    }
+}
+
+/// The containers that are open: a bit for each says whether it is an object.
+#[derive(Default)]
+struct Open {
+    depth: usize,
+    last: u128,
+    /// Those before the last 128.
+    before: Vec<u128>,
+}
+
+impl Open {
+    fn push(&mut self, is_object: bool) {
+        if self.depth > 0 && self.depth.is_multiple_of(128) {
+            self.before.push(self.last);
+        }
+        self.depth += 1;
+        self.last = self.last << 1 | u128::from(is_object);
+    }
+
+    fn is_object(&self) -> bool {
+        self.last & 1 == 1
+    }
+
+    fn pop(&mut self) {
+        self.depth -= 1;
+        self.last >>= 1;
+        if self.depth > 0 && self.depth.is_multiple_of(128) {
+            self.last = self.before.pop().unwrap_or_default();
+        }
+    }
+}
+
+/// The index of the value whose key begins at `at`.
+fn key(bytes: &[u8], at: usize) -> Option<usize> {
+    if *bytes.get(at)? != b'"' {
+        return None;
+    }
+    colon(bytes, string(bytes, at)?)
+}
+
+/// The index of the value after a key that ends at `at`.
+pub(super) fn colon(bytes: &[u8], at: usize) -> Option<usize> {
+    let at = space(bytes, at);
+    (*bytes.get(at)? == b':').then(|| space(bytes, at + 1))
+}
+
+/// The index after the string that begins at `at`.
+pub(super) fn string(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut at = at + 1;
+    loop {
+        at = special(bytes, at)?;
+        match *bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => match *bytes.get(at + 1)? {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
+                b'u' => {
+                    let digits = bytes.get(at + 2..at + 6)?;
+                    if !digits.iter().all(u8::is_ascii_hexdigit) {
+                        return None;
+                    }
+                    at += 6;
+                }
+                _ => return None,
+            },
+            // A control character.
+            _ => return None,
+        }
+    }
+}
+
+/// The index of the first quote, backslash or control character at or after `at`.
+fn special(bytes: &[u8], mut at: usize) -> Option<usize> {
+    let is_special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    // Most strings are keys and short words.
+    if let Some(first) = bytes.get(at..at + 8).and_then(|it| <[u8; 8]>::try_from(it).ok()) {
+        match special_in(first) {
+            Some(found) => return Some(at + found),
+            None => at += 8,
+        }
+    }
+    // Without a way out in the middle, the compiler looks at a whole chunk at once.
+    while let Some(chunk) = bytes.get(at..at + 32) {
+        if chunk.iter().fold(false, |found, byte| found | is_special(*byte)) {
+            break;
+        }
+        at += 32;
+    }
+    while let Some(word) = bytes.get(at..at + 8).and_then(|it| <[u8; 8]>::try_from(it).ok()) {
+        if let Some(found) = special_in(word) {
+            return Some(at + found);
+        }
+        at += 8;
+    }
+    bytes.get(at..)?.iter().position(|byte| is_special(*byte)).map(|found| at + found)
+}
+
+/// Where the first special byte is among eight.
+fn special_in(word: [u8; 8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let word = u64::from_le_bytes(word);
+    // A byte's high bit is set where it is less than the subtrahend; a borrow can only spoil the
+    // bytes after the first hit.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let quote = zero(word ^ (ONES * b'"' as u64));
+    let backslash = zero(word ^ (ONES * b'\\' as u64));
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    let found = (quote | backslash | control) & HIGH;
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
+}
+
+/// The index after the number or literal that begins at `at`.
+pub(super) fn scalar(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    for literal in [b"true".as_slice(), b"false", b"null"] {
+        if rest.starts_with(literal) {
+            return Some(at + literal.len());
+        }
+    }
+    number(bytes, at)
+}
+
+fn number(bytes: &[u8], mut at: usize) -> Option<usize> {
+    let digits = |mut at: usize| {
+        let start = at;
+        while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+        (at > start).then_some(at)
+    };
+    if *bytes.get(at)? == b'-' {
+        at += 1;
+    }
+    at = if *bytes.get(at)? == b'0' { at + 1 } else { digits(at)? };
+    if bytes.get(at) == Some(&b'.') {
+        at = digits(at + 1)?;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        at += 1;
+        if matches!(bytes.get(at), Some(b'+' | b'-')) {
+            at += 1;
+        }
+        at = digits(at)?;
+    }
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Whether a text is one value, as serde_json sees it and as we do.
+    #[track_caller]
+    fn check(json: &str) {
+        let bytes = json.as_bytes();
+        let start = space(bytes, 0);
+        let ours = value(bytes, start).filter(|end| space(bytes, *end) == bytes.len());
+        let theirs = serde_json::from_str::<&serde_json::value::RawValue>(json).ok();
+        assert_eq!(
+            ours.map(|end| &json[start..end]),
+            theirs.map(serde_json::value::RawValue::get),
+            "{json:?}"
+        );
+    }
+
+    #[test]
+    fn values_and_what_is_none() {
+        for json in [
+            "",
+            " ",
+            "null",
+            "nul",
+            "true ",
+            "tru",
+            "falsee",
+            "0",
+            "-0",
+            "01",
+            "-",
+            "1.",
+            "1.5",
+            ".5",
+            "1e",
+            "1e5",
+            "1E+05",
+            "1e-",
+            "+1",
+            "1 2",
+            "\"\"",
+            "\"a",
+            "\"\\",
+            "\"\\x\"",
+            "\"\\u12",
+            "\"\\u12G4\"",
+            "\"\\uD800\"",
+            "\"\\u00e9\\n\"",
+            "\"\n\"",
+            "\"\u{7f}é\"",
+            "[]",
+            "[ ]",
+            "[1,]",
+            "[,1]",
+            "[1 2]",
+            "[1,2",
+            "[1}",
+            "{}",
+            "{ }",
+            "{\"a\":1}",
+            "{\"a\" : [ {\"b\":{}} , \"]\" ] }",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{a:1}",
+            "{\"a\":1,}",
+            "{1:2}",
+            "{\"a\":1 \"b\":2}",
+            "[[[[1]]]]",
+            "]",
+            "}",
+            "[\"a\\\\\",\"b\\\"\"]",
+        ] {
+            check(json);
+        }
+        let deep = |count: usize| format!("{}{}", "[".repeat(count), "]".repeat(count));
+        for count in [127, 128, 129, 255, 256, 257, 258, 1000] {
+            check(&deep(count));
+            check(&deep(count).replacen("]", "}", 1));
+            check(&deep(count).replace('[', "{\"a\":[").replace(']', "]}"));
+        }
+        let very = deep(2_000_000);
+        assert_eq!(value(very.as_bytes(), 0), Some(very.len()));
+    }
+
+    #[test]
+    fn the_end_of_a_string_is_found_wherever_it_is() {
+        for length in 0..80 {
+            for special in ["", "\\n", "\\\"", "\u{1}", "é", "\u{1f}"] {
+                check(&format!("\"{}{special}x\"", "a".repeat(length)));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_serde_json(json in r#"[\[\]{},: "\\a0-9.eE+\-tfn]{0,24}"#) {
+            check(&json);
+        }
+
+        #[test]
+        fn agrees_with_serde_json_on_strings(text in any::<String>(), cut in 0_usize..40) {
+            let mut json = serde_json::to_string(&[text]).unwrap();
+            check(&json);
+            let cut = (0..=cut.min(json.len())).rev().find(|at| json.is_char_boundary(*at)).unwrap();
+            json.truncate(cut);
+            check(&json);
+        }
+    }
+}
