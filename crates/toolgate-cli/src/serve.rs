@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate_gateway::config::{Config, Sources, UpstreamKind, example};
 use toolgate_gateway::{Running, start, start_log};
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     start_log(&config);
+    allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let kind = config.upstream.kind;
@@ -64,6 +66,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         serve(args, running).await
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A stream needs two sockets, so that the usual soft limit of 1,024 files would be reached by five
+/// hundred of them. What the system grants is taken; what it does not is no reason to stop.
+fn allow_many_files() {
+    let most = getrlimit(Resource::Nofile).maximum;
+    if setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).is_err() {
+        tracing::debug!("the limit of open files stays as it is");
+    }
 }
 
 impl Args {

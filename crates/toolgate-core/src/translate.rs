@@ -194,8 +194,11 @@ impl Encoder for AnyEncoder {
 pub struct Seen {
     /// The client's stream has been opened.
     pub started: bool,
-    /// The client has been shown more than the opening: it is too late to ask again unseen.
+    /// The client has been shown more than the opening.
     pub visible: bool,
+    /// The client has been shown more than thoughts: it is too late to ask again. Thoughts bind to
+    /// nothing, and another answer may follow them.
+    pub settled: bool,
     /// The calls, without their arguments unless somebody asked to keep them.
     pub calls: Vec<Call<'static>>,
     /// How it ended, where it ended well.
@@ -215,8 +218,8 @@ pub struct Translator<E> {
 struct Tap<E> {
     encoder: E,
     seen: Seen,
-    /// What is not worth showing alone: signatures and blanks before the first real content. A
-    /// turn that ends after them is no good, and can be asked for again.
+    /// What is not worth showing alone: signatures and blanks before the first words or call. A turn
+    /// that ends after them is no good, and can be asked for again.
     held: Vec<Event<'static>>,
     /// The whole answer, where somebody wants it in the end.
     whole: Option<Assembler>,
@@ -261,10 +264,11 @@ impl<E: Encoder> Translator<E> {
         self.tap.whole.clone()?.finish().ok()
     }
 
-    /// Starts over with another answer of Gemini's. Only sensible while nothing is visible.
+    /// Starts over with another answer of Gemini's. Only sensible while nothing is settled.
     pub fn again(&mut self, exchange: Arc<Exchange>, ids: IdGen) {
         self.decoder = StreamDecoder::new(exchange, ids);
-        self.tap.seen = Seen { started: self.tap.seen.started, ..Seen::default() };
+        let Seen { started, visible, .. } = self.tap.seen;
+        self.tap.seen = Seen { started, visible, ..Seen::default() };
         self.tap.held.clear();
         self.tap.whole = self.tap.whole.take().map(|_| Assembler::default());
     }
@@ -298,7 +302,7 @@ impl<E: Encoder> Sink for Into<'_, E> {
         if let Some(whole) = &mut self.tap.whole {
             whole.event(event);
         }
-        let Seen { started, visible, calls, finish, failure } = &mut self.tap.seen;
+        let Seen { started, visible, settled, calls, finish, failure } = &mut self.tap.seen;
         match event {
             Event::Start(_) => {
                 if !std::mem::replace(started, true) {
@@ -312,11 +316,12 @@ impl<E: Encoder> Sink for Into<'_, E> {
             }
             Event::Finish(end) => *finish = Some(end.clone()),
             Event::Call(call) => calls.push(call.clone().into_owned()),
-            Event::Signature { .. } if !*visible => {
+            // A shown thought's own signature belongs right behind it.
+            Event::Signature { thought, .. } if !*visible || (!*settled && !thought) => {
                 self.tap.held.push(event.clone().into_owned());
                 return;
             }
-            Event::Text(text) if !*visible && is_blank(text) => {
+            Event::Text(text) if !*settled && is_blank(text) => {
                 self.tap.held.push(event.clone().into_owned());
                 return;
             }
@@ -328,11 +333,14 @@ impl<E: Encoder> Sink for Into<'_, E> {
             | Event::Grounding(_) => {}
         }
         let before = self.out.len();
+        let binds = !matches!(event, Event::Thought(_)) || !self.tap.held.is_empty();
         for held in self.tap.held.drain(..) {
             self.tap.encoder.event(&held, self.out);
         }
         self.tap.encoder.event(event, self.out);
-        *visible |= self.out.len() > before || self.tap.encoder.is_holding();
+        let shown = self.out.len() > before || self.tap.encoder.is_holding();
+        *visible |= shown;
+        *settled |= shown && binds;
     }
 }
 

@@ -163,6 +163,7 @@ async fn e1_doubled_results_of_gemini_cli_are_mended() {
             assert!(got.status.is_success(), "{model} {verb}: {}", got.text());
             assert!(got.text().contains("\"text\""), "{model} {verb}: {}", got.text());
         }
+        assert_eq!(counted(&lab).await, ["{door=\"gemini\",outcome=\"ok\"} 2"], "{model}");
     }
 }
 
@@ -194,6 +195,38 @@ async fn c11_another_models_signatures_are_left_out_when_gemini_refuses_them() {
     assert_eq!(seen[1].refusal.as_deref(), Some("Invalid thought signature."));
     let sent = seen[2].parts();
     assert_eq!(sent[1].1["thoughtSignature"], "skip_thought_signature_validator");
+}
+
+/// Requests by door and outcome, as they are counted.
+async fn counted(lab: &Lab) -> Vec<String> {
+    let text = lab.get("/metrics").await.text();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("toolgate_requests_total"));
+    lines.map(str::to_owned).collect()
+}
+
+/// A9: tools that Gemini refuses cost one refusal, not one each turn, and each turn counts once.
+#[tokio::test]
+async fn a9_refused_tools_of_a_gemini_client_are_refused_once() {
+    let lab = Lab::new().await;
+    let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"path": {"type": "string"}}});
+    let ask = |words: &str| {
+        json!({
+            "contents": [{"role": "user", "parts": [{"text": words}]}],
+            "tools": [{"functionDeclarations": [{"name": "read", "parameters": schema}]}],
+        })
+    };
+    for (number, verb) in ["generateContent", "streamGenerateContent?alt=sse"].iter().enumerate() {
+        let path = format!("/v1beta/models/gemini-3.6-flash:{verb}");
+        let got = lab.post(&path, &ask(&format!("Read file {number}."))).await;
+        assert!(got.status.is_success(), "{}", got.text());
+        assert_eq!(lab.sim.counters().refusals, 1, "{verb}");
+    }
+    assert_eq!(counted(&lab).await, ["{door=\"gemini\",outcome=\"ok\"} 2"]);
+    // Other tools are another matter: they go through as they are.
+    let good = json!({"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]});
+    let got = lab.post("/v1beta/models/gemini-3.6-flash:generateContent", &good).await;
+    assert!(got.status.is_success(), "{}", got.text());
+    assert_eq!(lab.sim.requests().last().unwrap().json(), good);
 }
 
 /// A stream that breaks in the middle of an event ends before it: what is left can be read.

@@ -5,9 +5,9 @@ mod harness;
 
 use std::time::Duration;
 
-use harness::{DOORS, Door, Lab};
+use harness::{DOORS, Door, Got, Lab};
 use http_body_util::BodyExt as _;
-use toolgate_sim::{Driver, Fault, Script, SimConfig};
+use toolgate_sim::{Driver, Fault, FaultRule, Script, SimConfig, When};
 
 fn scripted(fault: Fault) -> SimConfig {
     let script =
@@ -15,12 +15,19 @@ fn scripted(fault: Fault) -> SimConfig {
     SimConfig { driver: Driver::Script(script), ..SimConfig::default() }
 }
 
+/// One question at each door, all at a time: they take a while.
+async fn asked_together(lab: &Lab) -> Vec<(Door, Got)> {
+    let ask = |door: Door| async move { (door, lab.post(door.path(), &door.ask(true)).await) };
+    let [first, second, third] = DOORS.map(ask);
+    let (first, second, third) = tokio::join!(first, second, third);
+    vec![first, second, third]
+}
+
 /// K1: while the upstream is silent, each dialect's own sign of life, between events only.
 #[tokio::test]
 async fn k1_silence_gets_a_sign_of_life() {
     let lab = Lab::with(scripted(Fault::Delay { ms: 1500 }), "[liveness]\nping_seconds = 1").await;
-    for door in DOORS {
-        let got = lab.post(door.path(), &door.ask(true)).await;
+    for (door, got) in asked_together(&lab).await {
         assert!(got.status.is_success(), "{}", got.text());
         door.check(&got, true);
         let text = got.text();
@@ -39,8 +46,7 @@ async fn k1_silence_gets_a_sign_of_life() {
 async fn k2_a_dead_upstream_is_an_error() {
     let settings = "[liveness]\nping_seconds = 1\n[upstream]\nidle_seconds = 2";
     let lab = Lab::with(scripted(Fault::Stall { after: 1, ms: None }), settings).await;
-    for door in DOORS {
-        let got = lab.post(door.path(), &door.ask(true)).await;
+    for (door, got) in asked_together(&lab).await {
         assert!(got.status.is_success(), "{door:?}: it had begun");
         door.check(&got, true);
         assert!(got.text().contains("silent"), "{door:?}: {}", got.text());
@@ -48,8 +54,7 @@ async fn k2_a_dead_upstream_is_an_error() {
     let lab =
         Lab::with(scripted(Fault::Stall { after: 0, ms: None }), "[upstream]\nidle_seconds = 1")
             .await;
-    for door in DOORS {
-        let got = lab.post(door.path(), &door.ask(true)).await;
+    for (door, got) in asked_together(&lab).await {
         assert_eq!(got.status.as_u16(), 504, "{door:?}: {}", got.text());
         door.check_error(&got);
     }
@@ -65,6 +70,32 @@ async fn a_broken_upstream_is_an_error() {
             door.check(&got, true);
             let text = got.text();
             assert!(text.contains("error") || text.contains("failed"), "{door:?}: {text}");
+        }
+    }
+}
+
+/// H2: thoughts bind to nothing. A turn that ends after them is asked for again, and what it says
+/// then follows them in the same stream.
+#[tokio::test]
+async fn h2_a_turn_that_only_thought_is_asked_for_again() {
+    for fault in [Fault::ThinkingOnly, Fault::MalformedCall] {
+        for door in DOORS {
+            let thought = "**Looking**\n\nThe folder first.\n\n\n";
+            let script = Script::new().thought(thought).text("Words in the end.").times(0);
+            let rule = FaultRule { fault: fault.clone(), when: When::Requests(vec![1]) };
+            let config = SimConfig {
+                driver: Driver::Script(script),
+                faults: vec![rule],
+                ..SimConfig::default()
+            };
+            let lab = Lab::with(config, "").await;
+            let got = lab.post(door.path(), &door.ask(true)).await;
+            door.check(&got, true);
+            assert!(!door.is_error(&got), "{fault:?} {door:?}: {}", got.text());
+            assert_eq!(lab.sim.counters().requests, 2, "{fault:?} {door:?}");
+            let text = got.text();
+            assert!(text.matches("The folder first").count() >= 2, "{door:?}: {text}");
+            assert!(text.contains("Words"), "{door:?}: {text}");
         }
     }
 }
@@ -92,10 +123,7 @@ async fn a_client_that_leaves_cancels_the_upstream() {
 async fn r58_any_chunk_boundary() {
     let whole = Lab::with(SimConfig::default(), "").await;
     let split = SimConfig {
-        faults: vec![toolgate_sim::FaultRule {
-            fault: Fault::Split { size: 1 },
-            when: toolgate_sim::When::Always,
-        }],
+        faults: vec![FaultRule { fault: Fault::Split { size: 1 }, when: When::Always }],
         ..SimConfig::default()
     };
     let split = Lab::with(split, "").await;
@@ -122,7 +150,7 @@ async fn draining_finishes_streams() {
     let draining = tokio::spawn(gateway.drain());
     for (door, body) in bodies {
         let whole = body.collect().await.unwrap().to_bytes();
-        let got = harness::Got::ok(whole);
+        let got = Got::ok(whole);
         door.check(&got, true);
         assert!(got.text().contains("more of them") || got.text().contains("them."), "{door:?}");
     }

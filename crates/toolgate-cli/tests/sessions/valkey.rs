@@ -4,10 +4,11 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
-use toolgate_sim::{RunningSim, Script, Sim, SimConfig};
+use toolgate_sim::{Fault, RunningSim, Script, Sim, SimConfig};
 
 use super::client::Habit;
 use super::process::{Folder, Toolgate};
@@ -73,7 +74,9 @@ impl Drop for Server {
 
 /// Asks again and again, at the pace of the answers.
 async fn until(mut is_so: impl AsyncFnMut() -> bool) {
-    while !is_so().await {}
+    while !is_so().await {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
@@ -149,6 +152,51 @@ async fn valkey_killed_and_brought_back_loses_no_turn() {
     assert_eq!(say(&two, &sim, "f").await, 11);
     assert_eq!(two.get("/v1/responses/resp_unknown").await.0, 404);
     drop(server);
+}
+
+#[tokio::test]
+#[ignore = "needs a server: cargo xtask test --only valkey"]
+async fn valkey_shows_a_response_in_the_making_to_the_other_replica() {
+    let server = Server::start(&[]);
+    let slow = Script::new().text("Here it is.").pace(Duration::from_millis(300), Duration::ZERO);
+    let never = slow.finish().text("never").fault(Fault::Stall { after: 0, ms: None }).times(0);
+    let sim = Sim::start(SimConfig::scripted(never)).await.unwrap();
+    let one = Toolgate::start(&sim.url(), &server.url());
+    let two = Toolgate::start(&sim.url(), &server.url());
+    let begin = async |stream: bool| {
+        let body =
+            json!({"model": "gemini-3-flash", "input": "x", "background": true, "stream": stream});
+        let (status, text) = one.send(Method::POST, "/v1/responses", &[], Some(&body)).await;
+        assert_eq!(status, 200, "{text}");
+        text
+    };
+    let queued = async || {
+        let queued: Value = serde_json::from_str(&begin(false).await).unwrap();
+        format!("/v1/responses/{}", queued["id"].as_str().unwrap())
+    };
+    let status = async |gate: &Toolgate, at: &str| {
+        let (code, text) = gate.get(at).await;
+        assert_eq!(code, 200, "{text}");
+        let object: Value = serde_json::from_str(&text).unwrap();
+        object["status"].as_str().unwrap().to_owned()
+    };
+    // Streamed by the other, from its first event to its last.
+    let first = queued().await;
+    let (code, events) = two.get(&format!("{first}?stream=true")).await;
+    assert!(code == 200 && events.contains("response.completed"), "{events}");
+    assert_eq!(one.get(&format!("{first}?stream=true")).await.1, events);
+    // Cancelled by the other, and the one that makes it hears of it.
+    let second = queued().await;
+    assert_eq!(status(&two, &second).await, "queued");
+    let (code, text) = two.send(Method::POST, &format!("{second}/cancel"), &[], None).await;
+    assert!(code == 200 && text.contains("\"cancelled\""), "{text}");
+    until(async || sim.counters().cancels > 0).await;
+    assert_eq!(status(&one, &second).await, "cancelled");
+    // Nobody makes it any more.
+    let third = queued().await;
+    assert_eq!(status(&two, &third).await, "queued");
+    one.kill();
+    until(async || status(&two, &third).await == "failed").await;
 }
 
 #[tokio::test]

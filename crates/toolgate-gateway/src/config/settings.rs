@@ -170,7 +170,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "upstream.retries",
         &["TOOLGATE_RETRIES"],
-        "2",
+        "4",
         "How often a request is sent again when the upstream fails before the first byte.",
     ),
     setting(

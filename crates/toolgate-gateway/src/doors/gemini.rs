@@ -2,6 +2,9 @@
 //!
 //! Where Gemini refuses a client's history (a resumed gemini-cli sends results twice), or answers it
 //! with nothing, as its newer models do, it is mended as for every other dialect and sent once more.
+//! Tools that Gemini refuses are mended at once when they come again.
+
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -9,15 +12,14 @@ use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use toolgate_core::canon::{Failure, FailureKind};
-use toolgate_core::gemini::upstream::decode_error;
+use toolgate_core::gemini::Target;
 use toolgate_core::translate::Dialect;
 
 use super::passing::Passing;
 use super::{Visit, turns};
 use crate::reply::{self, Reply};
 use crate::session;
-use crate::turn::{Ask, Next, Plan};
-use crate::upstream::whole;
+use crate::turn::{self, Ask, Ledger, Plan, Refusal};
 
 const DIALECT: Dialect = Dialect::Gemini;
 
@@ -53,72 +55,69 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
         }
     };
     let model = visit.current.config.models.meaning(asked.model).model;
-    let target = upstream_path(&visit, &asked, &model, query.as_deref());
+    let path = upstream_path(&visit, &asked, &model, query.as_deref());
+    let target = Target { model, backend: visit.current.link.backend() };
     let mut ledger = visit.ledger(DIALECT);
-    ledger.passing(&model, is_stream);
-    let mut plan = Plan::passing(&visit, &model, target, headers, body.clone());
+    ledger.passing(&target.model, is_stream);
     let generates = matches!(asked.verb, "generateContent" | "streamGenerateContent");
-    let (status, headers, refusal) = loop {
-        let failure = match plan.ask().await {
-            Ok(response) if response.status().is_success() && !generates => {
-                ledger.answered();
-                let (head, body) = response.into_parts();
-                let body = body.map_err(std::io::Error::other).boxed_unsync();
-                return like(&head, body);
-            }
-            Ok(response) if response.status().is_success() => {
-                let (head, answer) = response.into_parts();
-                let passing = Passing::open(answer, is_stream && sse, &visit, &plan, ledger).await;
-                if passing.is_no_good()
-                    && (sse || !is_stream)
-                    && let Some(reply) = mended(&visit, &asked, is_stream, body, false).await
-                {
-                    return reply;
-                }
-                return like(&head, passing.boxed_unsync());
-            }
-            Ok(response) => {
-                let (head, body) = response.into_parts();
-                match whole(body).await {
-                    Ok(body) => {
-                        let failure = decode_error(head.status.as_u16(), &body);
-                        match plan.after(&failure) {
-                            Next::Again { wait } => {
-                                tokio::time::sleep(wait).await;
-                                continue;
-                            }
-                            Next::Give(_) => break (head.status, head.headers, (failure, body)),
-                        }
-                    }
-                    Err(failure) => failure,
-                }
-            }
-            Err(failure) => failure,
+    let mendable = generates && (sse || !is_stream);
+    let mending = Mending { visit: &visit, model: asked.model, is_stream, body: &body };
+    let lessons = &visit.app.lessons;
+    if mendable && lessons.has_refused(&target, &body, Instant::now()) {
+        return match mending.run(ledger, false).await {
+            Ok(reply) => reply,
+            Err(failure) => reply::failure(DIALECT, &failure, &visit.request_id),
         };
-        match plan.after(&failure) {
-            Next::Again { wait } => tokio::time::sleep(wait).await,
-            Next::Give(failure) => {
-                ledger.failed(&failure);
-                return reply::failure(DIALECT, &failure, &visit.request_id);
+    }
+    let mut plan = Plan::passing(&visit, target.clone(), path, headers, body.clone());
+    let refusal = match turn::open(&mut plan).await {
+        Ok(response) if generates => {
+            let (head, answer) = response.into_parts();
+            let mut passing = Passing::open(answer, is_stream && sse, &visit, &plan, ledger).await;
+            if mendable
+                && passing.is_no_good()
+                && let Some(ledger) = passing.give_up()
+                && let Ok(reply) = mending.run(ledger, false).await
+            {
+                return reply;
             }
+            return like(&head, passing.boxed_unsync());
         }
+        Ok(response) => {
+            ledger.answered();
+            let (head, body) = response.into_parts();
+            return like(&head, body.map_err(std::io::Error::other).boxed_unsync());
+        }
+        Err(refusal) => *refusal,
     };
-    let (failure, body_of_refusal) = refusal;
-    if generates
-        && failure.kind == FailureKind::InvalidRequest
-        && (sse || !is_stream)
-        && let Some(reply) =
-            mended(&visit, &asked, is_stream, body, is_of_another_model(&failure)).await
-    {
-        ledger.answered();
-        return reply;
+    let Refusal { failure, said } = refusal;
+    if mendable && failure.kind == FailureKind::InvalidRequest {
+        if let Ok(reply) = mending.run(ledger, is_of_another_model(&failure)).await {
+            if is_about_tools(&failure) {
+                lessons.refuse(&target, &body, Instant::now());
+            }
+            return reply;
+        }
+    } else {
+        ledger.failed(&failure);
     }
-    ledger.failed(&failure);
-    let mut reply = reply::json(status, body_of_refusal);
-    if let Some(kind) = headers.get(CONTENT_TYPE) {
-        reply.headers_mut().insert(CONTENT_TYPE, kind.clone());
+    match said {
+        Some((head, body)) => {
+            let mut reply = reply::json(head.status, body);
+            if let Some(kind) = head.headers.get(CONTENT_TYPE) {
+                reply.headers_mut().insert(CONTENT_TYPE, kind.clone());
+            }
+            reply
+        }
+        None => reply::failure(DIALECT, &failure, &visit.request_id),
     }
-    reply
+}
+
+/// Whether a refusal will come again as long as the tools are the same.
+fn is_about_tools(failure: &Failure) -> bool {
+    ["function_declaration", "functionDeclaration", "tools["]
+        .iter()
+        .any(|words| failure.message.contains(words))
 }
 
 /// `POST /v1/gemini`: Gemini's forms, with `model`, `input`, `conversation` and `stream`.
@@ -191,20 +190,26 @@ fn passed_headers(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
         .collect()
 }
 
-/// The same question with its history in order, as for every other dialect; `None` where that does
-/// not help.
-async fn mended(
-    visit: &Visit,
-    asked: &Asked<'_>,
+/// A question that Gemini does not take as it is.
+struct Mending<'a> {
+    visit: &'a Visit,
+    model: &'a str,
     is_stream: bool,
-    body: Bytes,
-    distrusts: bool,
-) -> Option<Reply> {
-    let path = Some((asked.model.to_owned(), is_stream));
-    let ask = Ask { path, distrusts, ..Ask::new(DIALECT, body, visit.client.owner) };
-    let outcome = turns::run(visit, &ask).await.ok()?;
-    visit.app.metrics.rescued("history_mended");
-    Some(turns::shown(visit, outcome, None).await)
+    body: &'a Bytes,
+}
+
+impl Mending<'_> {
+    /// Asks it with its tools and its history in order, as for every other dialect; without the
+    /// signatures of other models, where they were refused.
+    async fn run(&self, ledger: Ledger, distrusts: bool) -> Result<Reply, Failure> {
+        let visit = self.visit;
+        let path = Some((self.model.to_owned(), self.is_stream));
+        let owner = visit.client.owner;
+        let ask = Ask { path, distrusts, ..Ask::new(DIALECT, self.body.clone(), owner) };
+        let outcome = turns::run_on(visit, &ask, ledger).await?;
+        visit.app.metrics.rescued("history_mended");
+        Ok(turns::shown(visit, outcome, None).await)
+    }
 }
 
 /// Whether a signature was refused: what a client that changes models sends.

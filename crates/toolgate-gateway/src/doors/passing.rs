@@ -29,6 +29,8 @@ pub(super) struct Passing {
     is_events: bool,
     /// What came and was not given on yet.
     kept: BytesMut,
+    /// How much of it is known to hold no end of an event: one of megabytes comes in many pieces.
+    searched: usize,
     _room: std::sync::Arc<crate::app::Admitted>,
 }
 
@@ -78,6 +80,7 @@ impl Passing {
             last: Instant::now(),
             is_events,
             kept: BytesMut::new(),
+            searched: 0,
             _room: visit.room.clone(),
         };
         while let Some(body) = &mut passing.body
@@ -90,11 +93,16 @@ impl Passing {
                         passing.kept.extend_from_slice(&bytes);
                     }
                 }
-                Ok(Some(Err(_)) | None) | Err(_) => passing.end(),
+                Ok(Some(Err(_)) | None) | Err(_) => passing.stop(),
             }
         }
         passing.last = Instant::now();
         passing
+    }
+
+    /// The account, for whoever makes something better of the turn.
+    pub(super) fn give_up(&mut self) -> Option<Ledger> {
+        self.ledger.take()
     }
 
     /// Whether it ended without anything that a client could go on with.
@@ -107,9 +115,15 @@ impl Passing {
         is_idle && self.body.is_none() && !self.heard.visible
     }
 
-    fn end(&mut self) {
-        self.body = None;
-        self.decoder.finish(&mut self.heard);
+    /// Nothing more comes.
+    fn stop(&mut self) {
+        if self.body.take().is_some() {
+            self.decoder.finish(&mut self.heard);
+        }
+    }
+
+    /// Writes down how it ended.
+    fn account(&mut self) {
         let Some(mut ledger) = self.ledger.take() else { return };
         match &self.heard.end {
             Some(Ok(finish)) => ledger.done(self.heard.calls.iter(), finish),
@@ -124,7 +138,15 @@ impl Passing {
             return self.kept.split().freeze();
         }
         if self.body.is_some() {
-            return self.kept.split_to(events_end(&self.kept)).freeze();
+            // An end may have begun before.
+            let from = self.searched.saturating_sub(3);
+            let whole = match events_end(&self.kept[from..]) {
+                0 => 0,
+                end => from + end,
+            };
+            let whole = self.kept.split_to(whole).freeze();
+            self.searched = self.kept.len();
+            return whole;
         }
         // The end. An event that was cut would keep clients from asking again: gemini-cli gives up
         // on JSON that it cannot read. Google's errors in a stream are not events.
@@ -142,8 +164,7 @@ impl Passing {
 
 /// Where the last event ends that is there as a whole.
 fn events_end(bytes: &[u8]) -> usize {
-    let ends =
-        |end: &[u8]| bytes.windows(end.len()).rposition(|it| it == end).map(|at| at + end.len());
+    let ends = |end: &[u8]| memchr::memmem::rfind(bytes, end).map(|at| at + end.len());
     ends(b"\n\n").max(ends(b"\r\n\r\n")).unwrap_or(0)
 }
 
@@ -157,6 +178,10 @@ impl http_body::Body for Passing {
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
         let this = &mut *self;
         loop {
+            if this.body.is_none() {
+                // Before the client sees the end: it may come back at once.
+                this.account();
+            }
             if this.kept.has_remaining() {
                 let bytes = this.whole_events();
                 if !bytes.is_empty() {
@@ -179,12 +204,12 @@ impl http_body::Body for Passing {
                 }
                 // A connection that breaks ends the stream without a finish: Gemini's clients retry
                 // that, while they give up on a broken connection.
-                Poll::Ready(Some(Err(_)) | None) => this.end(),
+                Poll::Ready(Some(Err(_)) | None) => this.stop(),
                 Poll::Pending => {
                     ready!(this.silence.as_mut().poll(context));
                     let until = this.last + this.idle;
                     if Instant::now() >= until {
-                        this.end();
+                        this.stop();
                     } else {
                         this.silence.as_mut().reset(until.into());
                     }

@@ -16,7 +16,7 @@ use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
 use super::Visit;
 use crate::reply::{self, Body, Reply};
 use crate::session::{self, Keeper};
-use crate::turn::{self, Ask, First, Plan, Prepared, Pump};
+use crate::turn::{self, Ask, First, Ledger, Plan, Prepared, Pump};
 use crate::upstream::{Verb, whole};
 
 /// A turn whose dialect the path says.
@@ -149,7 +149,15 @@ pub(crate) enum Answered {
 
 /// Asks the model; learns once from a refusal.
 pub(crate) async fn run(visit: &Visit, ask: &Ask) -> Result<Outcome, Failure> {
-    let mut ledger = visit.ledger(ask.door);
+    run_on(visit, ask, visit.ledger(ask.door)).await
+}
+
+/// The same on an account that is open already.
+pub(crate) async fn run_on(
+    visit: &Visit,
+    ask: &Ask,
+    mut ledger: Ledger,
+) -> Result<Outcome, Failure> {
     let mut taught = false;
     loop {
         let began = Instant::now();
@@ -163,9 +171,7 @@ pub(crate) async fn run(visit: &Visit, ask: &Ask) -> Result<Outcome, Failure> {
             };
         ledger.worked(began.elapsed());
         ledger.asked(&prepared);
-        let (app, current) = (visit.app.clone(), visit.current.clone());
-        let mut plan =
-            Plan::new(app, current, &visit.client, &prepared, (&visit.request_id, visit.seed));
+        let mut plan = Plan::new(visit, &prepared);
         let stamp = visit.stamp();
         let failure;
         if prepared.stream {

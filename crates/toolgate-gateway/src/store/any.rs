@@ -24,6 +24,8 @@ pub enum Kind {
     Events,
     /// The answer that an item belongs to, by the item's id.
     Item,
+    /// That an answer is being made, by its id.
+    Live,
     /// What was said in a conversation, by its id. A list.
     Log,
     /// The gateway's own: the key that authenticates envelopes.
@@ -46,6 +48,7 @@ impl Kind {
             | Self::Conversation
             | Self::Events
             | Self::Item
+            | Self::Live
             | Self::Own
             | Self::Signature
             | Self::Tools
@@ -61,6 +64,7 @@ impl Kind {
             Self::Conversation => "conversation",
             Self::Events => "events",
             Self::Item => "item",
+            Self::Live => "live",
             Self::Log => "log",
             Self::Own => "own",
             Self::Signature => "signature",

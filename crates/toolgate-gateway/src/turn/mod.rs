@@ -8,6 +8,7 @@
 mod keep;
 mod ledger;
 mod lessons;
+mod opening;
 mod plan;
 mod prepare;
 mod pump;
@@ -16,7 +17,8 @@ mod unary;
 
 pub(crate) use ledger::Ledger;
 pub(crate) use lessons::Lessons;
-pub(crate) use plan::{Next, Plan};
+pub(crate) use opening::{Refusal, open};
+pub(crate) use plan::Plan;
 pub(crate) use prepare::{Ask, Prepared, count_tokens, prepare};
 pub(crate) use pump::{First, Pump};
 pub(crate) use trace::session_of;

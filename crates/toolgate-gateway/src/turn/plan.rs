@@ -26,7 +26,6 @@ pub(crate) struct Plan {
     pass: Pass,
     /// Which key of the pool is in use.
     key: Option<usize>,
-    target: Target,
     route: Route,
     exchange: Arc<Exchange>,
     body: Bytes,
@@ -62,56 +61,34 @@ pub(crate) enum Next {
 const FIRST_WAIT: Duration = Duration::from_millis(300);
 
 impl Plan {
-    pub(crate) fn new(
-        app: Arc<App>,
-        current: Arc<Current>,
-        client: &Client,
-        prepared: &super::Prepared,
-        (request_id, seed): (&str, u128),
-    ) -> Self {
+    /// A plan for a request that was translated.
+    pub(crate) fn new(visit: &Visit, prepared: &super::Prepared) -> Self {
         let verb = if prepared.stream { Verb::Stream } else { Verb::Generate };
-        let mut plan = Self {
-            app,
-            current,
-            pass: client.pass.clone(),
-            key: None,
-            target: prepared.target.clone(),
-            route: Route::Model(verb),
-            exchange: Arc::clone(&prepared.exchange),
-            body: prepared.body.clone(),
-            seed,
-            retries: 0,
-            rescues: 0,
-            failovers: 0,
-            request_id: request_id.to_owned(),
-        };
-        plan.pick_key();
-        plan
+        let exchange = Arc::clone(&prepared.exchange);
+        Self::of(visit, Route::Model(verb), exchange, prepared.body.clone())
     }
 
     /// A plan for a request that goes on as the client wrote it.
     pub(crate) fn passing(
         visit: &Visit,
-        model: &str,
+        target: Target,
         path: String,
         headers: Vec<(HeaderName, HeaderValue)>,
         body: Bytes,
     ) -> Self {
-        let target = Target { model: model.to_owned(), backend: visit.current.link.backend() };
-        let exchange = Exchange {
-            target: target.clone(),
-            tools: Vec::new(),
-            one_call: false,
-            answer_function: None,
-        };
+        let exchange =
+            Exchange { target, tools: Vec::new(), one_call: false, answer_function: None };
+        Self::of(visit, Route::Path(path, headers), Arc::new(exchange), body)
+    }
+
+    fn of(visit: &Visit, route: Route, exchange: Arc<Exchange>, body: Bytes) -> Self {
         let mut plan = Self {
             app: Arc::clone(&visit.app),
             current: Arc::clone(&visit.current),
             pass: visit.client.pass.clone(),
             key: None,
-            target,
-            route: Route::Path(path, headers),
-            exchange: Arc::new(exchange),
+            route,
+            exchange,
             body,
             seed: visit.seed,
             retries: 0,
@@ -162,13 +139,15 @@ impl Plan {
         &self,
     ) -> Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>> {
         let current = Arc::clone(&self.current);
-        let (model, route) = (self.target.model.clone(), self.route.clone());
+        let (exchange, route) = (Arc::clone(&self.exchange), self.route.clone());
         let key = self.key.and_then(|index| self.current.keys.key(index));
         let (credential, body) = (credential(&self.pass, key), self.body.clone());
         Box::pin(async move {
             let link = &current.link;
             match route {
-                Route::Model(verb) => link.ask(&model, verb, &credential, body).await,
+                Route::Model(verb) => {
+                    link.ask(&exchange.target.model, verb, &credential, body).await
+                }
                 Route::Path(path, headers) => {
                     let method = if body.is_empty() { Method::GET } else { Method::POST };
                     link.forward(method, &path, &credential, &headers, body).await
@@ -213,11 +192,7 @@ impl Plan {
             {
                 let wait = match failure.retry_after_ms {
                     Some(asked) => Duration::from_millis(asked),
-                    // A limit without a time is left to the client, who knows how long it can wait.
-                    None if failure.kind == FailureKind::RateLimited => {
-                        return Next::Give(failure.clone());
-                    }
-                    None => FIRST_WAIT * 2_u32.saturating_pow(self.retries),
+                    None => self.backoff(),
                 };
                 if wait > upstream.retry_wait {
                     return Next::Give(failure.clone());
@@ -247,9 +222,17 @@ impl Plan {
         }
     }
 
+    /// The wait before the next try where Gemini names none. It doubles, and differs from turn to
+    /// turn, so that many that failed together do not come back together.
+    fn backoff(&self) -> Duration {
+        let spread = u32::from((self.seed >> 64) as u8);
+        let wait = FIRST_WAIT * 2_u32.saturating_pow(self.retries);
+        wait * (192 + spread / 2) / 256
+    }
+
     /// Learns from a refusal. `true`: the request may succeed when it is prepared anew.
     pub(crate) fn learned(&self, failure: &Failure) -> bool {
-        self.app.lessons.learn(&self.target, &self.exchange, failure, Instant::now())
+        self.app.lessons.learn(&self.exchange.target, &self.exchange, failure, Instant::now())
     }
 }
 

@@ -69,7 +69,8 @@ impl Pump {
     pub(crate) fn new(plan: Plan, encoder: AnyEncoder, ledger: Ledger) -> Self {
         let translator = Translator::new(Arc::clone(plan.exchange()), plan.ids(), encoder);
         let now = Instant::now();
-        let alarm = Box::pin(tokio::time::sleep(plan.ping()));
+        let first = plan.ping().min(plan.idle()).min(plan.total());
+        let alarm = Box::pin(tokio::time::sleep(first));
         let state = State::Asking(plan.ask());
         Self {
             plan,
@@ -144,6 +145,7 @@ impl Pump {
             State::Done => return Progress::End,
             State::Waiting(sleep) => tokio::select! {
                 () = sleep => {
+                    self.heard = Instant::now();
                     self.state = State::Asking(self.plan.ask());
                     return Progress::Silent;
                 }
@@ -222,7 +224,9 @@ impl Pump {
     /// Decides what to do about a failure: again, or the end.
     fn failed(&mut self, failure: Failure) -> Progress {
         self.state = State::Done;
-        if self.translator.seen().visible {
+        // Time spent on waiting is no silence of the upstream's.
+        self.heard = Instant::now();
+        if self.translator.seen().settled {
             return Progress::Failed(failure);
         }
         match self.plan.after(&failure) {
@@ -260,7 +264,8 @@ impl Pump {
         let ping = self.plan.ping();
         let due = silent >= ping || waiting;
         let next = if due { ping } else { ping.saturating_sub(silent) };
-        let next = next.min(idle.saturating_sub(silent)).max(Duration::from_millis(1));
+        let left = self.plan.total().saturating_sub(now.duration_since(self.began));
+        let next = next.min(idle.saturating_sub(silent)).min(left).max(Duration::from_millis(1));
         self.alarm.as_mut().reset(tokio::time::Instant::now() + next);
         if due {
             self.translator.ping(&mut self.out);

@@ -1,23 +1,30 @@
 //! A turn that is answered in one piece.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use bytes::Bytes;
 use toolgate_core::canon::{Answer, Assembler, Failure, FailureKind};
-use toolgate_core::gemini::upstream::{StreamDecoder, decode_error};
+use toolgate_core::gemini::upstream::StreamDecoder;
 
 use super::ledger::Ledger;
-use super::plan::{Next, Plan};
+use super::opening::{again, open};
+use super::plan::Plan;
 use crate::upstream::whole;
 
 /// Asks until there is an answer or no more sense in asking.
 pub(crate) async fn answer(plan: &mut Plan, ledger: &mut Ledger) -> Result<Answer, Failure> {
-    let deadline = Instant::now() + plan.total();
+    let total = plan.total();
+    tokio::time::timeout(total, asked(plan, ledger)).await.unwrap_or_else(|_| {
+        let message = format!("the turn took longer than {} s", total.as_secs());
+        Err(Failure::new(FailureKind::Timeout, message))
+    })
+}
+
+async fn asked(plan: &mut Plan, ledger: &mut Ledger) -> Result<Answer, Failure> {
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let failure = match tokio::time::timeout(left, ask(plan)).await {
-            Ok(Ok(body)) => {
+        let response = open(plan).await.map_err(|refusal| refusal.failure)?;
+        let failure = match whole(response.into_body()).await {
+            Ok(body) => {
                 let began = Instant::now();
                 let answer = read(plan, &body);
                 ledger.worked(began.elapsed());
@@ -26,24 +33,10 @@ pub(crate) async fn answer(plan: &mut Plan, ledger: &mut Ledger) -> Result<Answe
                     Err(failure) => failure,
                 }
             }
-            Ok(Err(failure)) => failure,
-            Err(_) => {
-                let message = format!("the turn took longer than {} s", plan.total().as_secs());
-                return Err(Failure::new(FailureKind::Timeout, message));
-            }
+            Err(failure) => failure,
         };
-        match plan.after(&failure) {
-            Next::Again { wait } if wait > Duration::ZERO => tokio::time::sleep(wait).await,
-            Next::Again { .. } => {}
-            Next::Give(failure) => return Err(failure),
-        }
+        again(plan, &failure).await?;
     }
-}
-
-async fn ask(plan: &Plan) -> Result<Bytes, Failure> {
-    let (head, body) = plan.ask().await?.into_parts();
-    let body = whole(body).await?;
-    if head.status.is_success() { Ok(body) } else { Err(decode_error(head.status.as_u16(), &body)) }
 }
 
 fn read(plan: &Plan, body: &[u8]) -> Result<Answer, Failure> {

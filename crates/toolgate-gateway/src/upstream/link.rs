@@ -51,6 +51,9 @@ pub enum Credential {
     Bearer(Secret),
 }
 
+/// How many connections wait for the next request, where each takes one at a time (HTTP/1). A burst
+/// opens as many as it needs; only so many stay.
+const IDLE_CONNECTIONS: usize = 256;
 /// No answer that is not a stream may be larger.
 const BODY_LIMIT: usize = 256 << 20;
 
@@ -71,6 +74,7 @@ impl Link {
         let http = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(90))
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .build(https);
         let tokens = match &config.auth.service_account {
             Some(path) if config.kind == UpstreamKind::Vertex => {

@@ -1,7 +1,11 @@
 //! `background: true`: the answer is made whether or not the client waits for it.
+//!
+//! Where gateways share a store, whoever makes an answer says so there as long as it does, and looks
+//! whether the answer is still wanted: the others can tell, cancel and delete it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -128,6 +132,7 @@ pub(super) async fn begin(visit: Visit, opened: Opened) -> Result<Reply, Refused
     let id = encoder.response_id().to_owned();
     let queued = with_status(&encoder.response(), "queued");
     let live = visit.app.live.begin(visit.client.owner, &id);
+    say_alive(&visit, &id);
     opened.keeper.keep(&Echo::Responses(echo), &queued).await;
     let task = Task { visit: visit.clone(), live: Arc::clone(&live), keeper: opened.keeper, id };
     let mut ask = Ask::new(DIALECT, opened.body, visit.client.owner);
@@ -151,6 +156,7 @@ impl Task {
             made = self.make(&ask, encoder) => made,
             // The sender lives as long as the answer does.
             _ = cancelled.wait_for(|cancelled| *cancelled) => None,
+            () = self.until_unwanted() => None,
         };
         let (app, owner) = (&self.visit.app, self.visit.client.owner);
         if made.is_none()
@@ -167,6 +173,24 @@ impl Task {
             app.store.settle().await;
         }
         app.live.end(owner, &self.id);
+        app.store.delete(owner, Kind::Live, &self.id).await;
+    }
+
+    /// Tells others that the answer is being made, until one of them cancels or deletes it.
+    async fn until_unwanted(&self) {
+        let store = &self.visit.app.store;
+        if !store.is_shared() {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(BEAT).await;
+            let object = store.get_one(self.visit.client.owner, Kind::Answer, &self.id).await;
+            let is_wanted = object.is_some_and(|it| status(&it).as_deref() != Some("cancelled"));
+            if !is_wanted && !store.is_away() {
+                return;
+            }
+            say_alive(&self.visit, &self.id);
+        }
     }
 
     async fn make(&self, ask: &Ask, encoder: StreamEncoder) -> Option<()> {
@@ -207,16 +231,66 @@ impl Task {
     }
 }
 
+/// How often somebody who makes an answer says so.
+const BEAT: Duration = Duration::from_secs(1);
+/// After how long a silence nobody makes it any more.
+const SILENCE: Duration = Duration::from_secs(10);
+/// How often an answer that is made elsewhere is looked for.
+const LOOK: Duration = Duration::from_millis(200);
+
+fn say_alive(visit: &Visit, id: &str) {
+    let store = &visit.app.store;
+    if store.is_shared() {
+        store.put(visit.client.owner, Kind::Live, id, Bytes::from_static(b"1"), SILENCE);
+    }
+}
+
+/// Whether another gateway makes this answer, as far as one can tell.
+async fn is_elsewhere(visit: &Visit, id: &str) -> bool {
+    let store = &visit.app.store;
+    store.is_shared()
+        && (store.get_one(visit.client.owner, Kind::Live, id).await.is_some() || store.is_away())
+}
+
+fn is_unfinished(object: &[u8]) -> bool {
+    status(object).is_some_and(|it| it == "queued" || it == "in_progress")
+}
+
 /// A stored object as it is now: what nobody makes any more has failed.
-pub(super) fn settled(visit: &Visit, id: &str, object: Bytes) -> Bytes {
-    let app = &visit.app;
-    let is_unfinished = status(&object).is_some_and(|it| it == "queued" || it == "in_progress");
-    if !is_unfinished || app.store.is_shared() || app.live.get(visit.client.owner, id).is_some() {
+pub(super) async fn settled(visit: &Visit, id: &str, object: Bytes) -> Bytes {
+    let is_here = visit.app.live.get(visit.client.owner, id).is_some();
+    if !is_unfinished(&object) || is_here || is_elsewhere(visit, id).await {
         return object;
     }
     let failure = Failure::new(FailureKind::Internal, "the gateway was stopped before the end");
     tracing::warn!(request = %visit.request_id, response = id, "{failure}");
     Bytes::from(with_status(&object, "failed"))
+}
+
+/// Cancels an answer that is made elsewhere.
+pub(super) async fn cancel_elsewhere(visit: &Visit, id: &str, object: Bytes) -> Bytes {
+    if !is_unfinished(&object) || !is_elsewhere(visit, id).await {
+        return object;
+    }
+    let (app, owner) = (&visit.app, visit.client.owner);
+    let cancelled = Bytes::from(with_status(&object, "cancelled"));
+    app.store.put(owner, Kind::Answer, id, cancelled.clone(), app.config().state_retention);
+    app.store.settle().await;
+    cancelled
+}
+
+/// The events of an answer that was made here or elsewhere, when it is made.
+pub(super) async fn events(visit: &Visit, id: &str) -> Option<Bytes> {
+    let (store, owner) = (&visit.app.store, visit.client.owner);
+    loop {
+        // In this order: an end between the two looks is not missed.
+        let is_elsewhere = is_elsewhere(visit, id).await;
+        let events = store.get_one(owner, Kind::Events, id).await;
+        if events.is_some() || !is_elsewhere || store.is_away() {
+            return events;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 fn status(object: &[u8]) -> Option<String> {

@@ -34,7 +34,7 @@ async fn object(visit: &Visit, id: &str) -> Result<Bytes, Refused> {
 pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Reply, Refused> {
     let object = object(visit, id).await?;
     if parameter(query, "stream") != Some("true") {
-        return Ok(json(background::settled(visit, id, object)));
+        return Ok(json(background::settled(visit, id, object).await));
     }
     let after = match parameter(query, "starting_after").map(str::parse::<usize>) {
         None => 0,
@@ -44,8 +44,7 @@ pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Rep
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
         return Ok(reply::stream("text/event-stream", background::shown(live, after)));
     }
-    let events = visit.app.store.get_one(visit.client.owner, Kind::Events, id).await;
-    let Some(events) = events else {
+    let Some(events) = background::events(visit, id).await else {
         let message = "stream: only responses that were streamed, or made in the background, can be streamed again";
         return Err(wrong(message));
     };
@@ -85,7 +84,8 @@ pub(super) async fn cancel(visit: &Visit, id: &str) -> Result<Reply, Refused> {
         Arc::clone(&live).ended().await;
     }
     let kept = object(visit, id).await?;
-    Ok(json(background::settled(visit, id, kept)))
+    let kept = background::cancel_elsewhere(visit, id, kept).await;
+    Ok(json(background::settled(visit, id, kept).await))
 }
 
 /// `GET /v1/responses/{id}/input_items`
