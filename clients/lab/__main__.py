@@ -13,6 +13,7 @@ import features
 import install
 import programs
 import scenarios
+import sessions
 import stage
 from run import Run
 
@@ -22,7 +23,7 @@ ARTEFACTS = install.FOLDER / "artefacts"
 def main():
     options = parsed()
     clients = chosen(agents.ALL + programs.ALL, options.names, "client")
-    wanted = chosen(scenarios.ALL + features.ALL, options.scenario, "scenario")
+    wanted = chosen(scenarios.ALL + sessions.ALL + features.ALL, options.scenario, "scenario")
     cells = [
         (client, scenario, model)
         for client in clients
@@ -81,7 +82,7 @@ def is_wanted(client, scenario, model, options):
         return False
     if (scenario.programs_only and client.is_agent) or not scenario.suits(client):
         return False
-    if len(scenario.prompts) > 1 and not client.can_resume:
+    if len(scenario.prompts_for(client)) > 1 and not client.can_resume:
         return False
     # Without the gateway nobody saves a turn: an SDK gives on whatever Gemini said.
     if client.is_direct and scenario.is_faulty and scenario.name != "429":

@@ -60,6 +60,31 @@ class Agent:
     # How many of the odd server's tools the client declares; some drop a few by themselves.
     mcp_most = 40
 
+    def look(self, path):
+        """Reads a picture or a PDF; None where the client cannot."""
+
+    def hides(self, kind, model):
+        """Whether the client itself keeps a file of this kind from this model."""
+        return False
+
+    def delegate(self, prompt):
+        """Gives work to a sub-agent; None where the client has none."""
+
+    def browse(self, query):
+        """Searches the web; None where the client cannot."""
+
+    def structured(self, stage, schema):
+        """Options that ask for an answer of this schema, and the model's turn that gives it; None if it cannot."""
+
+    def named(self, work):
+        """Calls of tools that must work under their own names."""
+        return []
+
+    # What the user says to make it sum the session up; None where that takes a terminal.
+    compacts_by = None
+    # What the user says to see how full the context is.
+    counts_by = None
+
     def mcp_call(self, tool, **args):
         """A call of a tool of the odd server."""
         return {"call": self.mcp_name(tool), "args": args}
@@ -78,10 +103,15 @@ class ClaudeCode(Agent):
     folder = "claude"
     # It leaves out a tool with `allOf` at the root.
     mcp_most = 39
+    compacts_by = "/compact"
+    counts_by = "/context"
 
     def command(self, stage, model, prompt, again=False, options=()):
         binary = self.binary("@anthropic-ai/claude-code-linux-x64/claude")
-        tools = "Bash,Read,Write,Edit,Glob,Grep,ListAgents,TodoWrite,TaskCreate,Agent,Task,WebSearch,ToolSearch,mcp__odd"
+        tools = (
+            "Bash,Read,Write,Edit,Glob,Grep,ListAgents,TodoWrite,TaskCreate,TaskUpdate,TaskList,Agent,"
+            "WebSearch,WebFetch,ToolSearch,NotebookEdit,mcp__odd"
+        )
         command = [binary, "-p", prompt, "--output-format", "stream-json", "--verbose"]
         return command + ["--allowedTools", tools, *(["--continue"] if again else []), *options]
 
@@ -135,6 +165,41 @@ class ClaudeCode(Agent):
 
     def nothing(self):
         return call("ListAgents")
+
+    def look(self, path):
+        return self.read(path)
+
+    def delegate(self, prompt):
+        return call(
+            "Agent",
+            description="A part of it",
+            prompt=prompt,
+            subagent_type="general-purpose",
+            run_in_background=False,
+        )
+
+    def browse(self, query):
+        return call("WebSearch", query=query)
+
+    def structured(self, stage, schema):
+        return ["--json-schema", json.dumps(schema)], lambda value: call("StructuredOutput", **value)
+
+    def named(self, work):
+        """R148 to R158, in the order of the list; Task, which is called Agent now, has a scenario of its own."""
+        todo = {"content": "Write it", "status": "in_progress", "activeForm": "Writing it"}
+        rest = {"content": "Read it", "status": "pending", "activeForm": "Reading it"}
+        note = work / "named.txt"
+        return [
+            call("TodoWrite", todos=[todo, rest]),
+            call("Bash", command="echo from bash", description="Say it", timeout=5000),
+            call("Write", file_path=str(note), content="one\ntwo\n"),
+            call("Read", file_path=str(note), offset=1, limit=5),
+            call("Edit", file_path=str(note), old_string="two", new_string="three", replace_all=False),
+            call("Glob", pattern="*.txt", path=str(work)),
+            call("Grep", pattern="thr", path=str(work), output_mode="content", head_limit=5, **{"-n": True, "-i": True, "-C": 1}),
+            call("WebFetch", url="https://127.0.0.1:9/", prompt="What does it say?"),
+            call("WebSearch", query="toolgate", allowed_domains=["example.com"]),
+        ]
 
 
 class OldClaudeCode(ClaudeCode):
@@ -203,6 +268,14 @@ class Codex(Agent):
 
     def nothing(self):
         return call("get_goal")
+
+    def look(self, path):
+        return call("view_image", path=str(path)) if path.suffix == ".png" else None
+
+    def structured(self, stage, schema):
+        place = stage.home / "schema.json"
+        place.write_text(json.dumps(schema))
+        return ["--output-schema", str(place)], lambda value: {"text": json.dumps(value)}
 
 
 class CodexBuiltIn(Codex):
@@ -312,6 +385,12 @@ class GeminiCli(Agent):
     def nothing(self):
         return call("list_background_processes")
 
+    def look(self, path):
+        return self.read(path)
+
+    def browse(self, query):
+        return call("google_web_search", query=query)
+
 
 class OpenCode(Agent):
     folder = "opencode"
@@ -393,6 +472,16 @@ class OpenCode(Agent):
 
     def nothing(self):
         """It has no tool without arguments."""
+
+    def look(self, path):
+        return self.read(path)
+
+    def delegate(self, prompt):
+        return call("task", description="A part of it", prompt=prompt, subagent_type="general")
+
+    def named(self, work):
+        todo = {"content": "Write it", "status": "in_progress", "priority": "high"}
+        return [call("todowrite", todos=[todo]), call("webfetch", url="http://127.0.0.1:9/", format="text")]
 
 
 ALL = [

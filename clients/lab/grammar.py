@@ -19,7 +19,9 @@ def faults(exchanges, checker):
     """What is wrong with the answers of the gateway. `checker` is the program of the tests' own checkers."""
     answers = [(exchange, answer) for exchange in exchanges for answer in answers_of(exchange)]
     if not answers:
-        yield "grammar: not one answer of the gateway was there to be checked"
+        # A session that only counts has none.
+        if not any("count" in exchange.path for exchange in exchanges):
+            yield "grammar: not one answer of the gateway was there to be checked"
         return
     told = json.dumps([answer for _, answer in answers])
     done = subprocess.run([checker], input=told, capture_output=True, text=True)

@@ -1,7 +1,7 @@
 """One client in one scenario on one model."""
 
+import json
 import sys
-import urllib.error
 
 import grammar
 import install
@@ -17,6 +17,7 @@ class Run:
     def __init__(self, client, scenario, model):
         self.client, self.scenario, self.model = client, scenario, model
         self.text, self.error, self.code = "", "", 0
+        self.texts = []
         self.difference = None
         self.took = 0.0
 
@@ -24,14 +25,16 @@ class Run:
         stage = Stage(binary, options=self.scenario.server_options, direct=self.client.is_direct)
         with stage:
             try:
-                stage.begin(self.scenario.script(self.client, stage.work))
+                self.scenario.prepare(stage.work)
+                stage.begin(self.scenario.script(self.client, stage))
                 self.perform(stage)
+                self.exchanges = stage.relay.exchanges()
                 self.requests = stage.window("requests")
                 self.counters = stage.window("counters")
                 self.work = stage.work
                 found = list(self.scenario.check(self)) + list(self.grammar(stage, checker))
                 self.difference = found[0] if found else None
-            except (RuntimeError, urllib.error.URLError, KeyError, ValueError) as error:
+            except (RuntimeError, OSError, KeyError, ValueError, TypeError) as error:
                 self.difference = f"{type(error).__name__}: {error}"
             if self.difference:
                 stage.keep(artefacts)
@@ -39,19 +42,23 @@ class Run:
         stage.remove()
 
     def perform(self, stage):
-        self.client.prepare(stage, self.model)
-        for at, prompt in enumerate(self.scenario.prompts):
+        scenario, client = self.scenario, self.client
+        prompts = scenario.prompts_for(client)
+        for at, prompt in enumerate(prompts):
+            model = scenario.model_at(at, self.model)
+            client.prepare(stage, model)
             if at:
                 stage.restart_gateway()
-            options = list(self.scenario.options)
-            if self.scenario.uses_mcp:
-                options += self.client.mcp(stage, MCP)
-            command = self.client.command(stage, self.model, prompt, at > 0, options)
-            environment = self.client.environment(stage, self.model)
-            ended = stage.run(command, environment, self.client.seconds)
+            options = client.mcp(stage, MCP) if scenario.uses_mcp else []
+            options = [*options, *scenario.arguments(client, stage)]
+            command = client.command(stage, model, prompt, at > 0, options)
+            environment = {**client.environment(stage, model), **scenario.environment(client)}
+            stop = stage.work / scenario.interrupted_at if scenario.interrupted_at and not at else None
+            ended = stage.run(command, environment, client.seconds, stop)
             self.took += ended.took
             self.code = ended.code
-            self.text, self.error = self.client.said(ended)
+            self.text, self.error = client.said(ended)
+            self.texts.append(self.text)
 
     def is_done(self):
         return scenarios.DONE in self.text
@@ -92,6 +99,20 @@ class Run:
             if found:
                 return found
         return []
+
+    def was_asked(self, *words):
+        """Whether a request to Gemini holds all of these."""
+        bodies = (json.dumps(request["body"]) for request in self.requests)
+        return any(all(word in body for word in words) for body in bodies)
+
+    def declared(self):
+        """The names of all functions that Gemini was given."""
+        return {
+            function["name"]
+            for request in self.requests
+            for tool in (request["body"] or {}).get("tools", [])
+            for function in tool.get("functionDeclarations", [])
+        }
 
     def holds(self, name, wanted):
         place = self.work / name

@@ -18,23 +18,41 @@ class Scenario:
     prompts = ("Please work through the lab.",)
     thin = False
     is_faulty = False
-    restarts_gateway = False
     agents_only = False
     programs_only = False
     uses_mcp = False
     server_options = ()
     # What a program of ours is told, beside what it is always told.
     options = ()
+    # The file that the tool makes which the user then interrupts.
+    interrupted_at = None
 
     def suits(self, client):
         """Whether a client can play it."""
         return True
 
+    def prepare(self, work):
+        """Puts files into the folder that the client will work in."""
+
+    def prompts_for(self, client):
+        return self.prompts
+
+    def model_at(self, at, model):
+        """Which model the process with this number asks for."""
+        return model
+
+    def arguments(self, client, stage):
+        """More arguments on the client's command line."""
+        return list(self.options)
+
+    def environment(self, client):
+        return {}
+
     def turns(self, box, work):
         raise NotImplementedError
 
-    def script(self, box, work):
-        turns = [{"expect": {"tools": True}, **turn} for turn in self.turns(box, work)]
+    def script(self, box, stage):
+        turns = [{"expect": {"tools": True}, **turn} for turn in self.turns(box, stage.work)]
         # Titles and the like, which some clients ask for beside the session.
         turns.append({"expect": {"tools": False}, "text": "A lab session", "times": 0})
         return {"any_order": True, "turn": turns}
@@ -135,6 +153,23 @@ class Failing(Scenario):
         yield from run.holds("made.txt", "made\n")
         if run.answers() and "made" in json.dumps(run.answers()[0]):
             yield "the failure did not reach the model"
+
+
+class UnknownTool(Scenario):
+    """The model calls a tool that is not there, with arguments; the client says so, and it goes on."""
+
+    name = "unknown-tool"
+
+    def turns(self, box, work):
+        return [
+            thinking({"call": "delete_everything", "args": {"path": "/", "force": True}}),
+            thinking(box.write(work / "kept.txt", "kept\n")),
+            {"text": f"Nothing was deleted. {DONE}"},
+        ]
+
+    def check(self, run):
+        yield from super().check(run)
+        yield from run.holds("kept.txt", "kept\n")
 
 
 class NoArguments(Scenario):
@@ -265,52 +300,14 @@ class OutOfTokens(Faulty):
             yield f"the words are lost (exit {run.code}, said {run.text[:80]!r})"
 
 
-class Mcp(Scenario):
-    """Forty tools of a server of ours, with the ugliest schemas of the field."""
-
-    name = "mcp"
-    agents_only = True
-    uses_mcp = True
-    thin = True
-
-    def turns(self, box, work):
-        circle = box.mcp_call("a8_circles", tree={"name": "a", "next": {"name": "b"}})
-        odd = box.mcp_call("a11_names", ref="main", title="T")
-        number = box.mcp_call("a15_numbers", level=2, kind="fixed")
-        bare = box.mcp_call("a5_no_properties")
-        return [
-            {"say": [{"thought": "The odd ones."}, circle, odd]},
-            {"say": [number, bare]},
-            {"text": f"Odd. {DONE}"},
-        ]
-
-    def check(self, run):
-        yield from run.ended_well()
-        # The Gemini door sends a client's schemas as they are, and mends what Gemini refuses.
-        yield from run.was_clean(but=["refusals"] if run.client.dialect == "gemini" else [])
-        said = json.dumps(run.answers())
-        for name in ("a8_circles", "a11_names", "a15_numbers", "a5_no_properties"):
-            if f"{name} was given" not in said:
-                yield f"{name} did not run"
-        declared = {
-            function["name"]
-            for request in run.requests
-            for tool in (request["body"] or {}).get("tools", [])
-            for function in tool.get("functionDeclarations", [])
-        }
-        odd = [name for name in declared if "odd" in name]
-        if len(odd) < run.client.mcp_most:
-            yield f"only {len(odd)} of the odd tools reached Gemini"
-
-
 ALL = [
     Chat(),
     TenSteps(),
     Parallel(),
     Failing(),
+    UnknownTool(),
     NoArguments(),
     Resume(),
-    Mcp(),
     RateLimited(),
     Overloaded(),
     MidStream(),

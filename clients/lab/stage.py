@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -130,8 +131,8 @@ class Stage:
         with urllib.request.urlopen(url) as answer:
             return json.load(answer)
 
-    def run(self, command, environment=(), seconds=90):
-        """Runs a client to its end, or to the end of its time."""
+    def run(self, command, environment=(), seconds=90, stop_at=None):
+        """Runs a client to its end, to the end of its time, or, as if by Ctrl-C, until a file is there."""
         environment = {
             "HOME": str(self.home),
             "PATH": os.defpath + ":/usr/local/bin",
@@ -152,6 +153,8 @@ class Stage:
             env=environment,
             start_new_session=True,
         )
+        if stop_at:
+            threading.Thread(target=interrupt, args=(process, stop_at), daemon=True).start()
         try:
             out, err = process.communicate(timeout=seconds)
             code = process.returncode
@@ -181,6 +184,21 @@ class Stage:
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def interrupt(process, place):
+    """Interrupts a program once a file is there, and ends it if it does not listen."""
+    while process.poll() is None and not place.exists():
+        time.sleep(0.05)
+    for sign, seconds in ((signal.SIGINT, 5), (signal.SIGKILL, 0)):
+        try:
+            os.killpg(process.pid, sign)
+            process.wait(seconds)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+        except ProcessLookupError:
+            return
 
 
 class Ended:

@@ -7,7 +7,7 @@
 //! ```text
 //! tg1.<mac>.<back end>.<model>.<on>.<payload>
 //!
-//! on = c:<call token>   the call with this id       payload: the signature
+//! on = c:<call token>:<tool mark>  the call with this id, of this tool  payload: the signature
 //!    | t:<len>          the last len bytes of text  payload: the signature
 //!    | h:<len>          … of thought                payload: the signature
 //!    | p                a part of its own           payload: base64url of the part's JSON
@@ -23,7 +23,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::canon::{Issuer, Signature};
+use crate::canon::{Issuer, Signature, ToolMark};
 use crate::gemini::Backend;
 use crate::json::Raw;
 
@@ -111,7 +111,12 @@ impl Sealer {
     pub fn seal(&self, envelope: &Envelope<'_>) -> String {
         let (on, payload): (Cow<'_, str>, Cow<'_, str>) = match &envelope.on {
             Sealed::Call { token, signature } => {
-                (format!("c:{token}").into(), signature.expose().into())
+                let mark = signature.mark().map(|ToolMark(mark)| URL_SAFE_NO_PAD.encode(mark));
+                let on = match mark {
+                    Some(mark) => format!("c:{token}:{mark}"),
+                    None => format!("c:{token}"),
+                };
+                (on.into(), signature.expose().into())
             }
             Sealed::Text { len, signature } => {
                 (format!("t:{len}").into(), signature.expose().into())
@@ -202,7 +207,16 @@ fn read_body(body: &str) -> Option<Envelope<'_>> {
     let (on, payload) = (fields.next()?, fields.next()?);
     let signature = || Signature::new(payload, Some(issuer.clone()));
     let on = match on.split_once(':') {
-        Some(("c", token)) => Sealed::Call { token: token.into(), signature: signature()? },
+        Some(("c", call)) => {
+            let (token, mark) = match call.split_once(':') {
+                Some((token, mark)) => {
+                    let mark = URL_SAFE_NO_PAD.decode(mark).ok()?.try_into().ok()?;
+                    (token, Some(ToolMark(mark)))
+                }
+                None => (call, None),
+            };
+            Sealed::Call { token: token.into(), signature: signature()?.marked(mark) }
+        }
         Some(("t", len)) => Sealed::Text { len: len.parse().ok()?, signature: signature()? },
         Some(("h", len)) => Sealed::Thought { len: len.parse().ok()?, signature: signature()? },
         None if on == "p" => {
@@ -217,6 +231,7 @@ fn read_body(body: &str) -> Option<Envelope<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canon::ToolName;
 
     fn envelope(on: Sealed<'_>) -> Envelope<'_> {
         let issuer = Issuer { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
@@ -233,6 +248,10 @@ mod tests {
         let part = Raw::parse(r#"{"toolCall":{"id":"a.b"}}"#.into()).unwrap();
         for on in [
             Sealed::Call { token: "tgabc_x".into(), signature: signed() },
+            Sealed::Call {
+                token: "tgabc_x".into(),
+                signature: signed().of_tool(&ToolName::plain("read")),
+            },
             Sealed::Text { len: 12, signature: signed() },
             Sealed::Thought { len: 0, signature: signed() },
             Sealed::Part(part),

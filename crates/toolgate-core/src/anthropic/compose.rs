@@ -156,6 +156,7 @@ impl Composer {
     pub(super) fn call(&mut self, call: &Call<'_>, page: &mut impl Page) {
         let id = format!("toolu_{}", call.id);
         let sealed = call.signature.clone().and_then(|signature| {
+            let signature = signature.of_tool(&call.tool);
             self.seal_signature(Sealed::Call { token: call_token(&id).into(), signature })
         });
         match sealed {

@@ -24,6 +24,7 @@ pub use id::{IdGen, call_token, upstream_id};
 pub use loss::{Loss, LossCode, Losses};
 pub use request::{Media, MediaSource, Part, Request, Role, Turn};
 pub use settings::{Effort, OutputFormat, Settings, Thinking, ThinkingMode};
+pub(crate) use tool::ToolMark;
 pub use tool::{
     Call, CallInput, Function, Issuer, ResultPart, SchemaForm, ServerTool, Signature, Tool,
     ToolChoice, ToolName, ToolResult,

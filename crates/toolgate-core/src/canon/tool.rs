@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::json::{Raw, Text};
 
 /// Something that the model may use.
@@ -193,6 +195,20 @@ pub enum ResultPart<'a> {
 pub struct Signature<'a> {
     value: Cow<'a, str>,
     issuer: Option<Issuer>,
+    tool: Option<ToolMark>,
+}
+
+/// A short mark of a tool's name, by which a signature knows the call that it was issued for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ToolMark(pub(crate) [u8; 3]);
+
+impl ToolMark {
+    /// The mark of a name; clients may write it in another case, or without its namespace.
+    pub(crate) fn of(tool: &ToolName<'_>) -> Self {
+        let name = tool.name.to_ascii_lowercase();
+        let hash: [u8; 32] = Sha256::digest(name.as_bytes()).into();
+        Self([hash[0], hash[1], hash[2]])
+    }
 }
 
 /// Who issued a signature: it means nothing to anybody else.
@@ -208,7 +224,26 @@ impl<'a> Signature<'a> {
     /// `None` for the empty string, which means "no signature".
     pub fn new(value: impl Into<Cow<'a, str>>, issuer: Option<Issuer>) -> Option<Self> {
         let value = value.into();
-        (!value.is_empty()).then_some(Self { value, issuer })
+        (!value.is_empty()).then_some(Self { value, issuer, tool: None })
+    }
+
+    /// The same, for calls of this tool alone: some clients rename calls and keep the rest.
+    #[must_use]
+    pub fn of_tool(self, tool: &ToolName<'_>) -> Self {
+        self.marked(Some(ToolMark::of(tool)))
+    }
+
+    /// Whether it may stand on a call of this tool, as far as it knows.
+    pub fn fits(&self, tool: &ToolName<'_>) -> bool {
+        self.tool.is_none_or(|mark| mark == ToolMark::of(tool))
+    }
+
+    pub(crate) fn mark(&self) -> Option<ToolMark> {
+        self.tool
+    }
+
+    pub(crate) fn marked(self, tool: Option<ToolMark>) -> Self {
+        Self { tool, ..self }
     }
 
     /// The token, to be sent or sealed; never to be printed.
@@ -223,7 +258,8 @@ impl<'a> Signature<'a> {
 
     /// A copy that owns its token.
     pub fn into_owned(self) -> Signature<'static> {
-        Signature { value: Cow::Owned(self.value.into_owned()), issuer: self.issuer }
+        let value = Cow::Owned(self.value.into_owned());
+        Signature { value, issuer: self.issuer, tool: self.tool }
     }
 }
 

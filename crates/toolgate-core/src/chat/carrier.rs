@@ -104,7 +104,8 @@ fn open<'a>(sealer: &Sealer, text: &Cow<'a, str>) -> Opened<'a> {
 pub(super) fn seal_call(call: &Call<'_>, sealer: &Sealer) -> Option<String> {
     let signature = call.signature.as_ref()?;
     let token = Cow::Borrowed(&*call.id);
-    Some(seal(signature, Sealed::Call { token, signature: signature.clone() }, sealer))
+    let bound = signature.clone().of_tool(&call.tool);
+    Some(seal(signature, Sealed::Call { token, signature: bound }, sealer))
 }
 
 /// A signature of nobody known is given as it is, as Google would.

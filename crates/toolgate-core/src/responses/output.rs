@@ -129,7 +129,7 @@ impl Output {
     pub(super) fn call(&mut self, call: &Call<'_>, echo: &Echo, out: &mut Vec<u8>) {
         let sealed = call.signature.as_ref().and_then(|signature| {
             let token = call_token(&call.id).to_owned().into();
-            let on = Sealed::Call { token, signature: signature.clone() };
+            let on = Sealed::Call { token, signature: signature.clone().of_tool(&call.tool) };
             self.seal(on, signature.issuer())
         });
         if let Some(sealed) = sealed {

@@ -1,6 +1,6 @@
 //! Thought signatures on their way back.
 
-use toolgate_core::canon::{Call, LossCode, Losses, Part, Request, Signature, Turn};
+use toolgate_core::canon::{Call, LossCode, Losses, Part, Request, Signature, ToolName, Turn};
 use toolgate_core::gemini::upstream::{Backend, SignatureCount, Target};
 use toolgate_core::json::Text;
 use toolgate_core::seal::{Envelope, Sealed};
@@ -130,6 +130,30 @@ fn c3_each_envelope_goes_to_its_own_call() {
         .map(|call| (&*call.tool.name, call.signature.as_ref().map(Signature::expose)))
         .collect();
     assert_eq!(signed, [("a", Some("b25l")), ("b", Some("dHdv")), ("c", Some("dGhyZWU"))]);
+}
+
+/// opencode renames a call of a tool that it lacks to `invalid`, and keeps the rest.
+#[test]
+fn c11_a_renamed_call_loses_the_signature_of_what_it_was() {
+    let turns = |now: &str| {
+        let signature = own("c2ln").of_tool(&ToolName::plain("delete_all"));
+        let kept = Sealed::Call { token: "tg1".into(), signature };
+        vec![
+            go(),
+            model(vec![sealed(kept), call("tg1", now, "{}")]),
+            user(vec![result("tg1", "x")]),
+        ]
+    };
+    let placed = |now: &str| {
+        let mut request = says(turns(now));
+        assert!(request.place_signatures().is_empty());
+        let (_, encoded) = encode(&request, &dev(NEW));
+        encoded.signatures
+    };
+    let count = |real, placeholder, foreign| SignatureCount { real, placeholder, foreign };
+    assert_eq!(placed("delete_all"), count(1, 0, 0));
+    assert_eq!(placed("Delete_All"), count(1, 0, 0));
+    assert_eq!(placed("invalid"), count(0, 1, 1));
 }
 
 #[test]

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use toolgate_core::canon::{Call, Issuer, Request, Signature, call_token};
+use toolgate_core::canon::{Call, Issuer, Request, Signature, ToolName, call_token};
 use toolgate_core::gemini::Backend;
 use toolgate_core::gemini::upstream::content_key;
 
@@ -29,7 +29,7 @@ pub(crate) fn signatures(app: &App, owner: Owner, calls: &[&Call<'_>], trace: &T
     let keep = app.config().state_retention;
     let put = |kind, id: &str, value| app.store.put(owner, kind, id, value, keep);
     for (at, call) in calls.iter().enumerate() {
-        let value = call.signature.as_ref().and_then(written).map(Bytes::from);
+        let value = written(call).map(Bytes::from);
         if let Some(value) = &value {
             put(Kind::Signature, &call.id, value.clone());
         }
@@ -138,23 +138,28 @@ fn number(text: &[u8]) -> Option<usize> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Three lines: the back end, the model, the signature.
-fn written(signature: &Signature<'_>) -> Option<String> {
+/// Four lines: the back end, the model, the signature, the tool.
+fn written(call: &Call<'_>) -> Option<String> {
+    let signature = call.signature.as_ref()?;
     let issuer = signature.issuer()?;
     let backend = match issuer.backend {
         Backend::Developer => 'd',
         Backend::Vertex => 'v',
     };
-    Some(format!("{backend}\n{}\n{}", issuer.model, signature.expose()))
+    Some(format!("{backend}\n{}\n{}\n{}", issuer.model, signature.expose(), call.tool.name))
 }
 
 fn read(text: &str) -> Option<Signature<'static>> {
-    let mut lines = text.splitn(3, '\n');
+    let mut lines = text.splitn(4, '\n');
     let backend = match lines.next()? {
         "d" => Backend::Developer,
         "v" => Backend::Vertex,
         _ => return None,
     };
     let issuer = Issuer { model: lines.next()?.to_owned(), backend };
-    Signature::new(lines.next()?.to_owned(), Some(issuer))
+    let signature = Signature::new(lines.next()?.to_owned(), Some(issuer))?;
+    Some(match lines.next() {
+        Some(tool) => signature.of_tool(&ToolName::plain(tool)),
+        None => signature,
+    })
 }

@@ -132,7 +132,7 @@ impl<'r> Builder<'r, '_> {
             let at = (turn_at, part_at);
             match part {
                 Part::Call(call) => {
-                    let signature = self.ledger.judge(call.signature.as_ref(), at);
+                    let signature = self.ledger.judge_call(call, at);
                     let site = self.next_call;
                     let step = self.calls.get(site).map(|call| call.step);
                     if self.step != step {

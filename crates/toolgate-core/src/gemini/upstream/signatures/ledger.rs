@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::super::profile::bare;
-use crate::canon::{Issuer, Loss, LossCode, Losses, Part, Request, Signature};
+use crate::canon::{Call, Issuer, Loss, LossCode, Losses, Part, Request, Signature};
 use crate::gemini::upstream::Target;
 
 /// What Google documents for calls whose signature nobody has. Sent as it stands here.
@@ -88,6 +88,23 @@ impl<'r> Ledger<'r> {
         }
         let (count, losses) = (SignatureCount::default(), Losses::new());
         Self { target, owners, count, losses }
+    }
+
+    /// What may be sent of a call's signature. Gemini refuses one that stands on another call.
+    pub(in crate::gemini::upstream) fn judge_call(
+        &mut self,
+        call: &'r Call<'r>,
+        place: Place,
+    ) -> Option<Sent<'r>> {
+        let signature = call.signature.as_ref()?;
+        if !signature.fits(&call.tool) {
+            self.foreign(
+                place,
+                "the client renamed a call: the signature of what it was is left out",
+            );
+            return None;
+        }
+        self.judge(Some(signature), place)
     }
 
     /// What may be sent of a part's signature.
