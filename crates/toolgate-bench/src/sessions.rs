@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use http::Uri;
 use http_body_util::BodyExt as _;
@@ -67,11 +67,17 @@ impl Drop for Folder {
 
 /// Runs both parts.
 pub(crate) async fn run(toolgate: &Path, options: &[&str]) -> Result<()> {
-    let conversations = if options.contains(&"--quick") { 2_000 } else { 100_000 };
+    let quick = options.contains(&"--quick");
+    let given = options.iter().find_map(|option| option.strip_prefix("--conversations="));
+    let conversations = match given {
+        Some(number) => number.parse().context("--conversations")?,
+        None if quick => 2_000,
+        None => 100_000,
+    };
     let folder = Folder::new("endurance")?;
     let sim = Target::sim(toolgate, "--script", &folder.script()?).await?;
-    shares(toolgate, &sim).await?;
-    endurance(toolgate, &sim, &folder, conversations).await
+    endurance(toolgate, &sim, &folder, conversations).await?;
+    shares(toolgate, &sim, if quick { 500 } else { 4_000 }).await
 }
 
 /// What is sent, by number.
@@ -108,12 +114,11 @@ async fn sent(uri: &Uri, body: &Body, first: usize, requests: usize) -> Result<R
 }
 
 /// What a request costs with and without a store to write to.
-async fn shares(toolgate: &Path, sim: &Target) -> Result<()> {
+async fn shares(toolgate: &Path, sim: &Target, requests: usize) -> Result<()> {
     const ROUNDS: usize = 5;
-    const REQUESTS: usize = 4_000;
     let folder = Folder::new("shares")?;
     let gateway = Target::gateway_on(toolgate, &sim.url, &folder.store(), &[]).await?;
-    println!("CPU time of a request, SQLite store, {CONNECTIONS} connections:");
+    println!("\nCPU time of a request, SQLite store, {CONNECTIONS} connections:");
     println!("{:<40} {:>12} {:>12} {:>8}", "case", "nothing µs", "kept µs", "more");
     for (name, path, without, with) in cases() {
         let uri: Uri = format!("{}{path}", gateway.url).parse()?;
@@ -121,21 +126,20 @@ async fn shares(toolgate: &Path, sim: &Target) -> Result<()> {
         let mut number = 0;
         for round in 0..=ROUNDS {
             for (which, body) in [&without, &with].into_iter().enumerate() {
-                let load = sent(&uri, body, number, REQUESTS);
+                let load = sent(&uri, body, number, requests);
                 let measured = gateway.measured(load).await?;
-                number += REQUESTS;
+                number += requests;
                 // The first round opens connections and fills caches.
                 if round > 0 {
                     cpu[which] += measured.cpu;
                 }
             }
         }
-        let micros = |cpu: Duration| cpu.as_secs_f64() * 1e6 / (ROUNDS * REQUESTS) as f64;
+        let micros = |cpu: Duration| cpu.as_secs_f64() * 1e6 / (ROUNDS * requests) as f64;
         let (nothing, kept) = (micros(cpu[0]), micros(cpu[1]));
         let more = (kept / nothing.max(0.001) - 1.0) * 100.0;
         println!("{name:<40} {nothing:>12.1} {kept:>12.1} {more:>7.0}%");
     }
-    println!();
     Ok(())
 }
 
