@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 
 /// One request, to be sent often.
 #[derive(Clone, Debug)]
@@ -82,21 +83,19 @@ async fn worker(request: &Prepared, left: &AtomicUsize) -> Result<Round> {
     Ok(round)
 }
 
-/// Opens streams and leaves them open.
-pub(crate) async fn open(
-    request: &Prepared,
-    streams: usize,
-) -> Result<Vec<(SendRequest<Full<Bytes>>, tokio::task::JoinHandle<()>)>> {
-    let mut open = Vec::with_capacity(streams);
+/// Opens streams and leaves them open, until what it returns is dropped.
+pub(crate) async fn open(request: &Prepared, streams: usize) -> Result<JoinSet<()>> {
+    let mut open = JoinSet::new();
     for _ in 0..streams {
         let mut sender = connect(&request.uri).await?;
         let asking = sender.send_request(built(request)?);
-        let held = tokio::spawn(async move {
+        // What is dropped with the task closes the connection.
+        open.spawn(async move {
             if let Ok(response) = asking.await {
                 let _ = response.into_body().collect().await;
             }
+            drop(sender);
         });
-        open.push((sender, held));
     }
     Ok(open)
 }

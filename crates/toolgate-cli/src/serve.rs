@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate_gateway::config::{Config, Sources, UpstreamKind, example};
+use toolgate_gateway::config::{Config, LogFormat, Sources, UpstreamKind, example};
 use toolgate_gateway::{Running, start, start_log};
 
 #[derive(Debug, clap::Args)]
@@ -60,9 +60,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let kind = config.upstream.kind;
+        let (kind, format) = (config.upstream.kind, config.log_format);
         let running = start(config).await?;
-        greet(&running, kind)?;
+        writeln!(stdout, "toolgate listens on http://{}", running.addr)?;
+        stdout.flush()?;
+        match format {
+            LogFormat::Json => tracing::info!(addr = %running.addr, upstream = ?kind, "listening"),
+            LogFormat::Text => greet(&running, kind)?,
+        }
         serve(args, running).await
     })?;
     Ok(ExitCode::SUCCESS)
@@ -118,12 +123,9 @@ impl Args {
     }
 }
 
-/// One screen: where it listens, what is behind it, and a request that works as pasted.
+/// One screen: what is behind it, and a request that works as pasted.
 fn greet(running: &Running, kind: UpstreamKind) -> std::io::Result<()> {
     let addr = running.addr;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "toolgate listens on http://{addr}")?;
-    out.flush()?;
     let mut err = std::io::stderr().lock();
     match kind {
         UpstreamKind::Sim => writeln!(

@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use process::{Gateway, Http, Upstream, client, open, soon};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use toolgate_sim::{Driver, Fault, Script, Sim, SimConfig};
+use toolgate_sim::{Cassette, Driver, Exchange, Fault, Script, Sim, SimConfig};
 
 const GEMINI: &str = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
 
@@ -165,6 +165,44 @@ async fn a_client_that_leaves_is_a_cancel_upstream() {
     }
     drop(whole);
     soon("not every question was cancelled", || sim.counters().cancels == asked).await;
+}
+
+/// A client that does not read is waited for: what it has not read stays upstream.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_client_costs_no_memory() {
+    const EVENTS: usize = 480;
+    let words = "word ".repeat(13_000);
+    let part = json!({"candidates": [{"content": {"role": "model", "parts": [{"text": words}]}}]});
+    let end = json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "That is all."}]}, "finishReason": "STOP"}]});
+    let stream = format!("data: {part}\r\n\r\n").repeat(EVENTS) + &format!("data: {end}\r\n\r\n");
+    let exchange = Exchange {
+        path: "/v1beta/models/gemini-3.6-flash:streamGenerateContent".to_owned(),
+        status: 200,
+        content_type: "text/event-stream".to_owned(),
+        response: Value::String(stream),
+        ..Exchange::default()
+    };
+    let driver = Driver::Replay(Cassette::new(vec![exchange]));
+    let sim = Sim::start(SimConfig { driver, ..SimConfig::default() }).await.unwrap();
+    let gateway = Gateway::start(&sim.url(), &[]).await;
+    let http = client();
+    let door = Door::Chat;
+    let mut bodies = Vec::new();
+    for _ in 0..4 {
+        bodies.push(open(&http, &gateway.url, door.path(), &door.ask(true)).await.into_body());
+    }
+    let fresh = gateway.resident();
+    for _ in 0..200 {
+        let grown = gateway.resident().saturating_sub(fresh);
+        assert!(grown < 24 << 10, "{grown} kB for what nobody reads");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let body = bodies.pop().unwrap();
+    drop(bodies);
+    let got = rest(body, Vec::new()).await;
+    door.check(&got, true);
+    assert_eq!(got.text().matches("word word").count(), EVENTS * 6_500);
+    assert!(got.text().contains("That is all."));
 }
 
 /// The status of a request without a key.

@@ -134,6 +134,25 @@ async fn a_client_that_leaves_cancels_the_upstream() {
     }
 }
 
+/// Whoever comes when there is no room is told so in the dialect, and there is room again.
+#[tokio::test]
+async fn too_many_requests_are_refused_as_overload() {
+    let settings = "[limits]\nconcurrency = 1";
+    let lab = Lab::with(scripted(Fault::Stall { after: 1, ms: None }), settings).await;
+    let held = lab.open(Door::Anthropic.path(), &Door::Anthropic.ask(true)).await;
+    for door in DOORS {
+        let got = lab.post(door.path(), &door.ask(true)).await;
+        let want = if door == Door::Anthropic { 529 } else { 503 };
+        assert_eq!(got.status.as_u16(), want, "{door:?}: {}", got.text());
+        door.check_error(&got);
+    }
+    assert_eq!(lab.sim.counters().requests, 1);
+    drop(held);
+    while lab.get("/v1/models").await.status.is_server_error() {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Bytes may arrive one by one.
 #[tokio::test]
 async fn r58_any_chunk_boundary() {

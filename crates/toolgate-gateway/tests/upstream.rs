@@ -1,4 +1,4 @@
-//! Vertex AI with a service account: tokens are minted, used, and minted anew in time.
+//! How the gateway proves who it is: keys that take turns, tokens that are minted in time.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey}
 use serde_json::{Value, json};
 use toolgate_gateway::config::{Config, Sources};
 use toolgate_gateway::start;
-use toolgate_sim::{Keys, Sim, SimConfig};
+use toolgate_sim::{Fault, FaultRule, Keys, Sim, SimConfig, When};
 
 /// A key that was made for this test and opens nothing.
 fn key() -> Vec<u8> {
@@ -110,9 +110,17 @@ fn claims(form: &str) -> Value {
     read(claims)
 }
 
-async fn gateway(sim: &str, account: &std::path::Path) -> toolgate_gateway::Running {
+async fn vertex(sim: &str, account: &std::path::Path) -> toolgate_gateway::Running {
     let settings = format!(
-        "listen = \"127.0.0.1:0\"\nstore = \"memory\"\n[upstream]\nkind = \"vertex\"\nurl = {sim:?}\nproject = \"p1\"\nlocation = \"global\"\nservice_account = {account:?}\n"
+        "kind = \"vertex\"\nproject = \"p1\"\nlocation = \"global\"\nservice_account = {account:?}"
+    );
+    gateway(sim, &settings).await
+}
+
+/// A gateway with these settings of its upstream.
+async fn gateway(sim: &str, settings: &str) -> toolgate_gateway::Running {
+    let settings = format!(
+        "listen = \"127.0.0.1:0\"\nstore = \"memory\"\n[upstream]\nurl = {sim:?}\n{settings}\n"
     );
     let file = Some(("test.toml", settings.as_str()));
     start(Config::resolve(&Sources { file, env: &|_| None, flags: &[] }).unwrap()).await.unwrap()
@@ -125,7 +133,7 @@ async fn vertex_tokens_are_minted_kept_and_renewed() {
     let keys = Keys::These(vec!["token-1".to_owned(), "token-2".to_owned()]);
     let sim = Sim::start(SimConfig { keys, ..SimConfig::default() }).await.unwrap();
     let account = account("account.json", &token_uri);
-    let gateway = gateway(&sim.url(), &account).await;
+    let gateway = vertex(&sim.url(), &account).await;
     let url = format!("http://{}", gateway.addr);
     for (number, minted) in [1, 2, 2, 2].into_iter().enumerate() {
         let (status, body) = ask(&url).await;
@@ -150,9 +158,42 @@ async fn a_service_account_that_is_refused_is_named() {
     let (token_uri, _) = token_service(Vec::new()).await;
     let sim = Sim::start(SimConfig::default()).await.unwrap();
     let account = account("refused.json", &token_uri);
-    let gateway = gateway(&sim.url(), &account).await;
+    let gateway = vertex(&sim.url(), &account).await;
     let (status, body) = ask(&format!("http://{}", gateway.addr)).await;
     assert_eq!(status, 401, "{body}");
     assert!(body.contains("service account") && body.contains("400"), "{body}");
     assert!(!body.contains("assertion"), "{body}");
+}
+
+/// A key that is refused, or whose quota is used up, rests; the next one answers, unseen.
+#[tokio::test]
+async fn keys_of_the_pool_stand_in_for_each_other() {
+    let keys = Keys::These(vec!["good".to_owned()]);
+    let sim = Sim::start(SimConfig { keys, ..SimConfig::default() }).await.unwrap();
+    let bad_and_good = "kind = \"developer\"\napi_keys = [\"bad\", \"good\"]";
+    let running = gateway(&sim.url(), bad_and_good).await;
+    for number in 0..4 {
+        let (status, body) = ask(&format!("http://{}", running.addr)).await;
+        assert_eq!(status, 200, "{number}: {body}");
+    }
+    assert_eq!(sim.counters().refusals, 1, "the bad one was tried once");
+
+    for quota in ["Minute", "Day"] {
+        let fault = Fault::Status {
+            code: 429,
+            message: String::new(),
+            retry_after: Some("3000s".to_owned()),
+            quota: Some(quota.to_owned()),
+            html: false,
+        };
+        let faults = vec![FaultRule { fault, when: When::Requests(vec![1, 3, 4]) }];
+        let sim = Sim::start(SimConfig { faults, ..SimConfig::default() }).await.unwrap();
+        let two = "kind = \"developer\"\napi_keys = [\"one\", \"two\"]";
+        let running = gateway(&sim.url(), two).await;
+        let url = format!("http://{}", running.addr);
+        assert_eq!(ask(&url).await.0, 200, "{quota}: the second key answers");
+        let (status, body) = ask(&url).await;
+        assert_eq!(status, 429, "{quota}: both have to rest: {body}");
+        assert_eq!(sim.counters().requests, 3, "{quota}: nobody is asked in vain");
+    }
 }
