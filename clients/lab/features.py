@@ -85,6 +85,8 @@ class Structured(Feature):
         return [
             write,
             {"expect": {"tool": "final_answer"}, "say": [call]},
+            # Vercel's provider for Google knows the same about 2.5, and has a function of its own.
+            {"expect": {"tool": "json"}, "say": [{**call, "call": "json"}]},
             {"text": json.dumps(self.report)},
         ]
 

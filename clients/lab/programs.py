@@ -28,11 +28,15 @@ class Program:
         self.features, self.cites = features, cites
         # Scenarios that the SDK itself cannot play, with what it says before it has asked anybody.
         self.faults = dict(faults)
+        if folder == "js":
+            # They start in a second, so that every test can afford what they can ask for.
+            self.thin = (*self.thin, *(it for it in features if it != "silence"))
 
     def version(self):
         """The version of the package that its name begins with."""
         _, packages = install.versions()[self.folder]
-        return next((it for name, it in packages.items() if OF[self.file] == name), "")
+        package = OF[self.file]
+        return packages.get(package if isinstance(package, str) else package[self.dialect], "")
 
     def prepare(self, stage, model):
         """Nothing: all that it needs is on its command line."""
@@ -145,7 +149,12 @@ OF = {
     "openai_responses.py": "openai",
     "openai_agents.py": "openai-agents",
     "google_genai.py": "google-genai",
-    "langchain_tools.py": "langchain-openai",
+    "langchain_tools.py": {
+        "anthropic": "langchain-anthropic",
+        "responses": "langchain-openai",
+        "chat": "langchain-openai",
+        "gemini": "langchain-google-genai",
+    },
     "litellm_tools.py": "litellm",
     "anthropic.mjs": "@anthropic-ai/sdk",
     "openai.mjs": "openai",

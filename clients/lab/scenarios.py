@@ -8,6 +8,10 @@ DONE = "The lab is done."
 HARD = 'Ω "quoted" \\ back\u2028line 🦀 <b>&amp;</b>\n'
 
 
+# Long enough to be cut, in whatever form it comes.
+CUT = "I am on my way to an answer that will be cut. " + "It goes on and on. " * 30
+
+
 class Scenario:
     name = ""
     models = (OLD, NEW)
@@ -217,7 +221,7 @@ class Faulty(Scenario):
     broken = None
 
     def turns(self, box, work):
-        broken = self.broken or [{"thought": "Hm."}, {"text": "I am on my way to an answer that will be cut."}]
+        broken = self.broken or [{"thought": "Hm."}, {"text": CUT}]
         return [
             thinking(box.write(work / "before.txt", "before\n")),
             {"say": broken, "fault": self.fault},

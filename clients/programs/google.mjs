@@ -54,7 +54,9 @@ async function byHand() {
       if (!parts.length || !["STOP", "MAX_TOKENS"].includes(finish)) throw new Error(`finished with ${finish}`);
       const counted = await client.models.countTokens({ model: model(at), contents });
       if (!counted.totalTokens) throw new Error("nothing counted");
-      return parts.filter((it) => !it.thought).map((it) => it.text ?? "").join("");
+      const text = parts.filter((it) => !it.thought).map((it) => it.text ?? "").join("");
+      if (!text) throw new Error("nothing was said");
+      return text;
     }
     contents.push({ role: "user", parts: await Promise.all(calls.map(answered)) });
   }
@@ -75,6 +77,8 @@ async function automatic() {
   };
   const config = { tools: [callable], automaticFunctionCalling: { maximumRemoteCalls: most } };
   const response = await client.models.generateContent({ model: model(0), contents: prompt, config });
+  const finish = response.candidates?.[0]?.finishReason;
+  if (!response.text || !["STOP", "MAX_TOKENS"].includes(finish)) throw new Error(`finished with ${finish}`);
   return response.text;
 }
 

@@ -68,7 +68,9 @@ def by_hand(client):
             keep("contents", [it.model_dump(mode="json", exclude_none=True) for it in contents])
             counted = client.models.count_tokens(model=MODEL, contents=contents)
             assert counted.total_tokens > 0, counted
-            return "".join(part.text or "" for part in parts if not part.thought)
+            text = "".join(part.text or "" for part in parts if not part.thought)
+            assert text, "nothing was said"
+            return text
         contents.append(types.Content(role="user", parts=[answered(call) for call in calls]))
     raise RuntimeError("it does not end")
 

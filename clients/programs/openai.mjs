@@ -73,7 +73,8 @@ async function chat() {
 async function runTools() {
   const runnable = functions.map((it, at) => ({
     type: "function",
-    function: { ...it, parse: JSON.parse, function: (input) => tools[at].run(input) },
+    // What a function throws, the SDK would throw at us.
+    function: { ...it, parse: JSON.parse, function: async (input) => (await run(tools[at].name, input))[0] },
   }));
   const messages = [{ role: "user", content: prompt }];
   const question = { model: model(0), messages, tools: runnable, stream: true };

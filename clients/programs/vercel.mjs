@@ -64,6 +64,8 @@ async function program() {
   } else {
     result = await generateText(question);
   }
+  const reason = await result.finishReason;
+  if (!["stop", "length"].includes(reason)) throw new Error(`finished with ${reason}`);
   const [text, sources] = [await result.text, await result.sources];
   return sources?.length ? `${text} [${sources.length} cited]` : text;
 }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use http::header::{HeaderName, HeaderValue, ORIGIN};
+use http::header::{ACCEPT_ENCODING, HeaderName, HeaderValue, ORIGIN};
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::responses;
 use toolgate_core::translate::Dialect;
 
 use crate::app::App;
+use crate::doors::encoding::{Encoding, KNOWN};
 use crate::doors::{self, Visit};
 use crate::reply::{self, Reply};
 use crate::turn::session_of;
@@ -170,6 +172,15 @@ async fn route(
 ) -> Reply {
     let dialect = door.dialect();
     let fail = |failure: &Failure| reply::failure(dialect, failure, request_id);
+    // OpenAI's word for what Gemini does not find is a model; here it is a path.
+    let missing = |message: String| match dialect {
+        Dialect::Anthropic | Dialect::Gemini => fail(&Failure::new(FailureKind::NotFound, message)),
+        Dialect::Chat | Dialect::Responses => {
+            let message = format!("{message} (request id: {request_id})");
+            let body = responses::error_body(&message, "invalid_request_error", None, None);
+            reply::json(StatusCode::NOT_FOUND, body)
+        }
+    };
     let Some(room) = app.admit() else {
         return fail(&Failure::new(
             FailureKind::Overloaded,
@@ -182,6 +193,13 @@ async fn route(
         Ok(client) => client,
         Err(failure) => return fail(&failure),
     };
+    if let Err(unknown) = Encoding::of(request.headers()) {
+        let message = format!("the body's Content-Encoding is `{unknown}`; known are {KNOWN}");
+        let mut reply = fail(&Failure::new(FailureKind::InvalidRequest, message));
+        *reply.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        reply.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(KNOWN));
+        return reply;
+    }
     let session = session_of(request.headers());
     let visit = Visit {
         app,
@@ -192,15 +210,11 @@ async fn route(
         session,
         room: Arc::new(room),
     };
-    let wants_post = || {
-        let message =
-            format!("{} {} does not exist; POST does", request.method(), request.uri().path());
-        Failure::new(FailureKind::NotFound, message)
-    };
+    let asked = || format!("{} {}", request.method(), request.uri().path());
     let is_post = request.method() == Method::POST;
     match door {
         Door::Messages | Door::ChatCompletions | Door::Native | Door::CountTokens if !is_post => {
-            fail(&wants_post())
+            missing(format!("{} does not exist; POST does", asked()))
         }
         Door::Messages | Door::ChatCompletions => doors::turn(visit, dialect, request).await,
         Door::Native => doors::native(visit, request).await,
@@ -211,9 +225,6 @@ async fn route(
         Door::Dashboard | Door::Health | Door::Metrics | Door::Ready | Door::Telemetry => {
             reply::json(StatusCode::OK, "{}")
         }
-        Door::Unknown(_) => {
-            let message = format!("there is no {} {}", request.method(), request.uri().path());
-            fail(&Failure::new(FailureKind::NotFound, message))
-        }
+        Door::Unknown(_) => missing(format!("there is no {}", asked())),
     }
 }

@@ -26,7 +26,7 @@ pub struct Running {
 #[non_exhaustive]
 pub enum ServiceError {
     /// The address is taken, or not ours.
-    #[error("cannot listen on {addr}: {source}")]
+    #[error("cannot listen on {addr}")]
     Listen {
         /// The address.
         addr: SocketAddr,

@@ -4,10 +4,12 @@
 #[path = "support/harness.rs"]
 mod harness;
 
+use std::io::Write as _;
+
 use harness::{DOORS, Lab};
 use http::Method;
 use serde_json::json;
-use toolgate_sim::SimConfig;
+use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
 
 fn weather() -> serde_json::Value {
     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
@@ -72,6 +74,77 @@ async fn broken_requests_are_named() {
     assert!(got.text().contains("messages[0].content[0]"), "{}", got.text());
 }
 
+/// What is not there is said in the caller's dialect, and is no model.
+#[tokio::test]
+async fn paths_that_are_not_there_are_named() {
+    let lab = Lab::new().await;
+    for (method, path, header) in [
+        (Method::GET, "/v1/nothing", ("accept", "*/*")),
+        (Method::DELETE, "/v1/chat/completions", ("accept", "*/*")),
+        (Method::GET, "/v1/nothing", ("anthropic-version", "2023-06-01")),
+        (Method::GET, "/v1/messages", ("accept", "*/*")),
+        (Method::GET, "/v1/responses", ("accept", "*/*")),
+        (Method::PUT, "/v1/responses/resp_1", ("accept", "*/*")),
+        (Method::GET, "/v1/nothing", ("x-goog-api-key", "k")),
+    ] {
+        let got = lab.send(method.clone(), path, &[header], "").await;
+        let want = if path == "/v1/responses" { 426 } else { 404 };
+        assert_eq!(got.status.as_u16(), want, "{method} {path}: {}", got.text());
+        let id = got.header("x-toolgate-request-id").unwrap().to_owned();
+        assert!(got.text().contains(&id), "{method} {path}: {}", got.text());
+        assert!(!got.text().contains("model_not_found"), "{method} {path}: {}", got.text());
+        assert!(got.json()["error"]["message"].is_string(), "{}", got.text());
+    }
+}
+
+/// R146: calls that go through as they are count as delivered.
+#[tokio::test]
+async fn r146_calls_of_gemini_clients_are_counted() {
+    let lab = Lab::new().await;
+    let ask = json!({
+        "contents": [{"role": "user", "parts": [{"text": "What is the weather in Tokyo?"}]}],
+        "tools": [{"functionDeclarations": [{"name": "get_weather", "parametersJsonSchema": weather()}]}],
+    });
+    for verb in ["generateContent", "streamGenerateContent?alt=sse", "streamGenerateContent"] {
+        let got = lab.post(&format!("/v1beta/models/gemini-3.6-flash:{verb}"), &ask).await;
+        assert!(got.text().contains("functionCall"), "{}", got.text());
+    }
+    let metrics = lab.get("/metrics").await.text();
+    for line in ["tool_calls_total 3", "tool_calls_ok_total 3", "tool_calls_failed_total 0"] {
+        assert!(metrics.contains(&format!("toolgate_{line}\n")), "{line} in {metrics}");
+    }
+}
+
+/// K5: a count that Gemini refuses is refused with its own status.
+#[tokio::test]
+async fn k5_counts_relay_the_real_status() {
+    for (code, want, kind) in [
+        (429, 429, "rate_limit_error"),
+        (503, 529, "overloaded_error"),
+        (500, 500, "api_error"),
+        (403, 403, "permission_error"),
+    ] {
+        let fault = Fault::Status {
+            code,
+            message: String::new(),
+            retry_after: None,
+            quota: None,
+            html: false,
+        };
+        let faults = vec![FaultRule { fault, when: When::Always }];
+        let lab = Lab::with(SimConfig { faults, ..SimConfig::default() }, "").await;
+        let count = json!({"model": "claude-opus-4-5", "messages": [{"role": "user", "content": "How long?"}]});
+        let got = lab.post("/v1/messages/count_tokens", &count).await;
+        assert_eq!(got.status.as_u16(), want, "{}", got.text());
+        assert_eq!(got.json()["error"]["type"], kind, "{}", got.text());
+        assert_eq!(got.header("retry-after").is_some(), code == 429, "{code}");
+        let count = json!({"contents": [{"role": "user", "parts": [{"text": "How long?"}]}]});
+        let got = lab.post("/v1beta/models/gemini-3.6-flash:countTokens", &count).await;
+        assert_eq!(got.status.as_u16(), code, "Gemini's own word goes through: {}", got.text());
+        assert_eq!(got.json()["error"]["code"], code);
+    }
+}
+
 /// A body over the limit is 413 in the dialect.
 #[tokio::test]
 async fn large_bodies_are_refused() {
@@ -81,6 +154,65 @@ async fn large_bodies_are_refused() {
         assert_eq!(got.status.as_u16(), 413, "{}", got.text());
         door.check_error(&got);
     }
+}
+
+/// Bodies may come compressed; the limit is of what they hold.
+#[tokio::test]
+async fn compressed_bodies_are_read() {
+    let lab = Lab::with(SimConfig::default(), "[limits]\nbody_mib = 1").await;
+    let gemini = json!({"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]});
+    let doors = DOORS.map(|door| (door.path(), door.ask(false)));
+    let native = ("/v1beta/models/gemini-3.6-flash:generateContent", gemini);
+    for (path, body) in doors.into_iter().chain([native]) {
+        let body = body.to_string();
+        for (name, packed) in [
+            ("gzip", gzip(body.as_bytes())),
+            ("GZIP", gzip(body.as_bytes())),
+            ("deflate", deflate(body.as_bytes())),
+            ("zstd", zstd(body.as_bytes())),
+            ("identity", body.clone().into_bytes()),
+        ] {
+            let got = lab.send(Method::POST, path, &[("content-encoding", name)], packed).await;
+            assert!(got.status.is_success(), "{path} {name}: {}", got.text());
+        }
+    }
+    let bomb = vec![b' '; 2 << 20];
+    for door in DOORS {
+        let send = |name, body| {
+            let (lab, headers) = (&lab, [("content-encoding", name)]);
+            async move { lab.send(Method::POST, door.path(), &headers, body).await }
+        };
+        for (name, body, want) in [
+            ("br", b"{}".to_vec(), 415),
+            ("gzip, zstd", b"{}".to_vec(), 415),
+            ("gzip", b"{}".to_vec(), 400),
+            ("zstd", b"{}".to_vec(), 400),
+            ("deflate", Vec::new(), 400),
+            ("gzip", gzip(&bomb), 413),
+            ("deflate", deflate(&bomb), 413),
+            ("zstd", zstd(&bomb), 413),
+        ] {
+            let got = send(name, body).await;
+            assert_eq!(got.status.as_u16(), want, "{door:?} {name}: {}", got.text());
+            door.check_error(&got);
+        }
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
 /// With client keys nobody else gets in; DNS names that are not ours are not us.
@@ -167,36 +299,6 @@ async fn e1_doubled_results_of_gemini_cli_are_mended() {
     }
 }
 
-/// C11: a client of Gemini's own changes models in the middle. The first one's signatures mean nothing
-/// to the second, which refuses them; the calls go on with the placeholder, and its own as they are.
-#[tokio::test]
-async fn c11_another_models_signatures_are_left_out_when_gemini_refuses_them() {
-    let lab = Lab::new().await;
-    let mut ask = json!({
-        "contents": [{"role": "user", "parts": [{"text": "What is the weather in Oslo?"}]}],
-        "tools": [{"functionDeclarations": [{"name": "get_weather", "parametersJsonSchema": {
-            "type": "object", "properties": {"city": {"type": "string"}},
-        }}]}],
-    });
-    let step = async |ask: &serde_json::Value, model: &str| {
-        let got = lab.post(&format!("/v1beta/models/{model}:generateContent"), ask).await;
-        assert!(got.status.is_success(), "{model}: {}", got.text());
-        got.json()["candidates"][0]["content"].clone()
-    };
-    let turn = step(&ask, "gemini-3.6-flash").await;
-    let call = turn["parts"][0]["functionCall"].clone();
-    let response = json!({"id": call["id"], "name": call["name"], "response": {"output": "rain"}});
-    let contents = ask["contents"].as_array_mut().unwrap();
-    contents.extend([turn, json!({"role": "user", "parts": [{"functionResponse": response}]})]);
-    let words = step(&ask, "gemini-3.8-flash").await;
-    assert!(words["parts"][0]["text"].as_str().unwrap().contains("rain"), "{words}");
-    let seen = lab.sim.requests();
-    assert_eq!(seen.len(), 3, "refused once, then mended");
-    assert_eq!(seen[1].refusal.as_deref(), Some("Invalid thought signature."));
-    let sent = seen[2].parts();
-    assert_eq!(sent[1].1["thoughtSignature"], "skip_thought_signature_validator");
-}
-
 /// Requests by door and outcome, as they are counted.
 async fn counted(lab: &Lab) -> Vec<String> {
     let text = lab.get("/metrics").await.text();
@@ -227,6 +329,61 @@ async fn a9_refused_tools_of_a_gemini_client_are_refused_once() {
     let got = lab.post("/v1beta/models/gemini-3.6-flash:generateContent", &good).await;
     assert!(got.status.is_success(), "{}", got.text());
     assert_eq!(lab.sim.requests().last().unwrap().json(), good);
+}
+
+/// C11: a client of Gemini's own changes models in the middle. The first one's signatures mean nothing
+/// to the second, which refuses them; the calls go on with the placeholder, and its own as they are.
+#[tokio::test]
+async fn c11_another_models_signatures_are_left_out_when_gemini_refuses_them() {
+    let lab = Lab::new().await;
+    let mut ask = json!({
+        "contents": [{"role": "user", "parts": [{"text": "What is the weather in Oslo?"}]}],
+        "tools": [{"functionDeclarations": [{"name": "get_weather", "parametersJsonSchema": {
+            "type": "object", "properties": {"city": {"type": "string"}},
+        }}]}],
+    });
+    let step = async |ask: &serde_json::Value, model: &str| {
+        let got = lab.post(&format!("/v1beta/models/{model}:generateContent"), ask).await;
+        assert!(got.status.is_success(), "{model}: {}", got.text());
+        got.json()["candidates"][0]["content"].clone()
+    };
+    let turn = step(&ask, "gemini-3.6-flash").await;
+    let call = turn["parts"][0]["functionCall"].clone();
+    let response = json!({"id": call["id"], "name": call["name"], "response": {"output": "rain"}});
+    let contents = ask["contents"].as_array_mut().unwrap();
+    contents.extend([turn, json!({"role": "user", "parts": [{"functionResponse": response}]})]);
+    let words = step(&ask, "gemini-3.8-flash").await;
+    assert!(words["parts"][0]["text"].as_str().unwrap().contains("rain"), "{words}");
+    let seen = lab.sim.requests();
+    assert_eq!(seen.len(), 3, "refused once, then mended");
+    assert_eq!(seen[1].refusal.as_deref(), Some("Invalid thought signature."));
+    let sent = seen[2].parts();
+    assert_eq!(sent[1].1["thoughtSignature"], "skip_thought_signature_validator");
+}
+
+/// H2: a turn of nothing but thoughts. A whole answer is asked for again; a stream whose thoughts are
+/// on the screen already ends in an error of Google's form, where it would look like a success.
+#[tokio::test]
+async fn h2_thoughts_alone_are_no_answer_to_geminis_clients() {
+    let script = || {
+        let spoilt = Script::new().thought("Hm.").fault(Fault::ThinkingOnly).finish();
+        SimConfig::scripted(spoilt.thought("So.").text("At last.").finish())
+    };
+    let ask = json!({
+        "contents": [{"role": "user", "parts": [{"text": "Well?"}]}],
+        "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
+    });
+    let lab = Lab::with(script(), "").await;
+    let got = lab.post("/v1beta/models/gemini-3.6-flash:generateContent", &ask).await;
+    assert!(got.text().contains("At last."), "{}", got.text());
+    let lab = Lab::with(script(), "").await;
+    let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
+    let text = lab.post(path, &ask).await.text();
+    let last = text.trim_end().rsplit("\r\n\r\n").next().unwrap();
+    let last: serde_json::Value =
+        serde_json::from_str(last.strip_prefix("data: ").unwrap()).unwrap();
+    assert!(last["error"]["code"].as_u64().unwrap() >= 500, "{last}");
+    assert!(text.contains("Hm.") && !text.contains("finishReason"), "{text}");
 }
 
 /// A stream that breaks in the middle of an event ends before it: what is left can be read.

@@ -60,6 +60,22 @@ async fn k2_a_dead_upstream_is_an_error() {
     }
 }
 
+/// K1, K2: Gemini's clients take nothing but data. A stream whose upstream is silent for too long ends
+/// without a finish, which makes them ask again.
+#[tokio::test]
+async fn k2_gemini_clients_get_data_and_an_end() {
+    let settings = "[liveness]\nping_seconds = 1\n[upstream]\nidle_seconds = 2";
+    let lab = Lab::with(scripted(Fault::Stall { after: 1, ms: None }), settings).await;
+    let ask = serde_json::json!({"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]});
+    let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
+    let got = lab.post(path, &ask).await;
+    assert!(got.status.is_success());
+    let text = got.text();
+    assert!(text.contains("First") && !text.contains("finishReason"), "{text}");
+    assert!(text.lines().all(|line| line.is_empty() || line.starts_with("data: ")), "{text}");
+    assert!(text.ends_with("\n\n") || text.ends_with("\r\n\r\n"), "{text}");
+}
+
 /// A connection that breaks in the middle is an error that the client can see.
 #[tokio::test]
 async fn a_broken_upstream_is_an_error() {

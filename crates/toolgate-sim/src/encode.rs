@@ -19,6 +19,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) target: &'a Target,
     pub(crate) model: Model,
     pub(crate) request: &'a Request,
+    /// How many of its tokens were kept.
+    pub(crate) cached: u64,
     pub(crate) signer: &'a Signer,
     /// Where ids come from: different for every request.
     pub(crate) ids: Ids,
@@ -83,7 +85,7 @@ pub(crate) fn encode(turn: &Turn, scene: &mut Scene<'_>) -> Vec<Vec<u8>> {
     }
     let thinks = manner.thinks();
     let ending = ending(scene, &response_id);
-    let mut usage = Usage { prompt, ..Usage::default() };
+    let mut usage = Usage { prompt, cached: scene.cached, ..Usage::default() };
     let last = chunks.len().saturating_sub(1);
     let mut out = Vec::with_capacity(chunks.len());
     for (at, chunk) in chunks.iter().enumerate() {

@@ -20,6 +20,7 @@
 //! assert!(sim.requests().is_empty());
 //! ```
 
+mod cache;
 mod catalogue;
 mod config;
 mod demo;

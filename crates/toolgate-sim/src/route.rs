@@ -14,6 +14,8 @@ pub(crate) enum Route {
     List(Backend),
     /// `models.get`
     Get { version: String, model: String },
+    /// `cachedContents`, all or one by its name.
+    Caches(Option<String>),
     /// The simulator's own: what it received, what it shall do.
     Window(String),
     /// Nothing of Google's.
@@ -33,6 +35,8 @@ pub(crate) fn route(path: &str) -> Route {
     };
     let version = version.to_owned();
     let (backend, last) = match rest {
+        ["cachedContents"] => return Route::Caches(None),
+        ["cachedContents", id] => return Route::Caches(Some(format!("cachedContents/{id}"))),
         ["models"] => return Route::List(Backend::Developer),
         ["publishers", "google", "models"] => return Route::List(Backend::Vertex),
         ["models", last] => (Backend::Developer, *last),

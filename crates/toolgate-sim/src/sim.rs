@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::validate::{Accepted, GoogleError, Method, Model, parse_request};
 
+use crate::cache::Caches;
 use crate::catalogue;
 use crate::config::{Driver, SimConfig};
 use crate::demo;
@@ -43,6 +44,7 @@ struct State {
     faults: Vec<FaultRule>,
     /// How often each turn or recording was used.
     used: Vec<u64>,
+    caches: Caches,
     window: Window,
     counters: Counters,
 }
@@ -168,6 +170,9 @@ impl Sim {
             Route::Get { version, model } => {
                 (self.get(&version, &model, query, request.headers()), 0)
             }
+            Route::Caches(name) => {
+                (self.caches(request, query, name.as_deref()).map(|it| pretty(&it)), 0)
+            }
             Route::OtherMethod { version, model, method } => {
                 let error = GoogleError::model_not_found(&model, &version, &method);
                 (Err(error), 0)
@@ -217,7 +222,7 @@ impl Sim {
         if let Some(plan) = self.replayed(call)? {
             return Ok(hindered(plan, &faults));
         }
-        let (target, accepted) = self.checked(call)?;
+        let (target, accepted, cached) = self.checked(call)?;
         if call.method == Method::CountTokens {
             return Ok(hindered(counted(&accepted.request, call.backend), &faults));
         }
@@ -234,6 +239,7 @@ impl Sim {
             target: &target,
             model: model.ok_or_else(errors::no_such_url)?,
             request: &accepted.request,
+            cached,
             signer: &self.0.signer,
             ids: Ids::new(self.0.config.seed, call.number),
             stream: call.is_stream(),
@@ -292,8 +298,8 @@ impl Sim {
         if retired { catalogue::resolve_any(name) } else { catalogue::resolve(name) }
     }
 
-    /// The stages of Google's checks; the Developer API reads a body before it looks at the key.
-    fn checked(&self, call: &Call<'_>) -> Result<(Target, Accepted), GoogleError> {
+    /// The stages of Google's checks, and how many tokens of the request were kept; the Developer API reads a body before it looks at the key.
+    fn checked(&self, call: &Call<'_>) -> Result<(Target, Accepted, u64), GoogleError> {
         let key = || self.0.config.keys.check(call.backend, call.query, call.headers);
         if call.backend == Backend::Vertex {
             key()?;
@@ -311,18 +317,16 @@ impl Sim {
         if !self.0.config.strict {
             let request = parsed.unchecked();
             let accepted = Accepted { request, counts: Default::default(), mismatch: None };
-            return Ok((target, accepted));
+            return Ok((target, accepted, 0));
         }
-        let accepted = parsed.check(&target, &self.0.signer).map_err(|error| {
+        let mut accepted = parsed.check(&target, &self.0.signer).map_err(|error| {
             let documented = self.has(Quirk::DocumentedSignatureText);
             if documented { quirk::as_documented(error) } else { error }
         })?;
         if self.has(Quirk::EmptyResults) {
             quirk::no_empty_results(&accepted.request)?;
         }
-        if accepted.request.cached_content.is_some() {
-            return Err(errors::no_cache());
-        }
+        let cached = self.state().caches.begin(&mut accepted.request, own)?;
         let counted = |count: usize| u64::try_from(count).unwrap_or(0);
         let mut state = self.state();
         let counters = &mut state.counters;
@@ -332,7 +336,7 @@ impl Sim {
         counters.missing_ids += counted(accepted.counts.missing_ids);
         counters.reordered += counted(accepted.counts.reordered);
         drop(state);
-        Ok((target, accepted))
+        Ok((target, accepted, cached))
     }
 
     /// What the driver says, and what shall go wrong with it.
@@ -401,6 +405,23 @@ impl Sim {
             page["nextPageToken"] = json!(end.to_string());
         }
         Ok(pretty(&page))
+    }
+
+    fn caches(
+        &self,
+        request: &HttpRequest<Bytes>,
+        query: &str,
+        name: Option<&str>,
+    ) -> Result<Value, GoogleError> {
+        self.0.config.keys.check(Backend::Developer, query, request.headers())?;
+        let mut state = self.state();
+        match (request.method(), name) {
+            (&Verb::POST, None) => state.caches.create(request.body(), self.0.config.seed),
+            (&Verb::GET, None) => Ok(state.caches.list()),
+            (&Verb::GET, Some(name)) => state.caches.get(name),
+            (&Verb::DELETE, Some(name)) => state.caches.delete(name),
+            _ => Err(errors::no_such_url()),
+        }
     }
 
     fn get(

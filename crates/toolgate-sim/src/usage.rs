@@ -9,6 +9,8 @@ use crate::tokens::Prompt;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) prompt: Prompt,
+    /// How much of the prompt was kept.
+    pub(crate) cached: u64,
     pub(crate) thoughts: u64,
     pub(crate) candidates: u64,
     pub(crate) tool_use: u64,
@@ -24,6 +26,7 @@ impl Usage {
             count(out, "\"promptTokenCount\":", prompt);
             count(out, "\"candidatesTokenCount\":", self.candidates);
             count(out, "\"totalTokenCount\":", total);
+            count(out, "\"cachedContentTokenCount\":", self.cached);
             details(out, "\"promptTokensDetails\":[", self.prompt);
             count(out, "\"thoughtsTokenCount\":", self.thoughts);
             count(out, "\"toolUsePromptTokenCount\":", self.tool_use);

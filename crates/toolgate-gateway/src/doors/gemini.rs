@@ -64,16 +64,21 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let mending = Mending { visit: &visit, model: asked.model, is_stream, body: &body };
     let lessons = &visit.app.lessons;
     if mendable && lessons.has_refused(&target, &body, Instant::now()) {
-        return match mending.run(ledger, false).await {
-            Ok(reply) => reply,
-            Err(failure) => reply::failure(DIALECT, &failure, &visit.request_id),
+        let mended = match mending.run(ledger, false).await {
+            Err(failure) if is_of_another_model(&failure) => {
+                mending.run(visit.ledger(DIALECT), true).await
+            }
+            mended => mended,
         };
+        return mended
+            .unwrap_or_else(|failure| reply::failure(DIALECT, &failure, &visit.request_id));
     }
     let mut plan = Plan::passing(&visit, target.clone(), path, headers, body.clone());
     let refusal = match turn::open(&mut plan).await {
         Ok(response) if generates => {
             let (head, answer) = response.into_parts();
-            let mut passing = Passing::open(answer, is_stream && sse, &visit, &plan, ledger).await;
+            let form = (is_stream, is_stream && sse);
+            let mut passing = Passing::open(answer, form, &visit, &plan, ledger).await;
             if mendable
                 && passing.is_no_good()
                 && let Some(ledger) = passing.give_up()
@@ -199,13 +204,13 @@ struct Mending<'a> {
 }
 
 impl Mending<'_> {
-    /// Asks it with its tools and its history in order, as for every other dialect; without the
-    /// signatures of other models, where they were refused.
+    /// Asks it with its tools and its history in order, as for every other dialect; without
+    /// signatures of an unknown issuer where Gemini `distrusts` them.
     async fn run(&self, ledger: Ledger, distrusts: bool) -> Result<Reply, Failure> {
         let visit = self.visit;
         let path = Some((self.model.to_owned(), self.is_stream));
-        let owner = visit.client.owner;
-        let ask = Ask { path, distrusts, ..Ask::new(DIALECT, self.body.clone(), owner) };
+        let ask =
+            Ask { path, distrusts, ..Ask::new(DIALECT, self.body.clone(), visit.client.owner) };
         let outcome = turns::run_on(visit, &ask, ledger).await?;
         visit.app.metrics.rescued("history_mended");
         Ok(turns::shown(visit, outcome, None).await)

@@ -1,5 +1,6 @@
 //! The front doors: one file for each way in.
 
+pub(crate) mod encoding;
 mod gemini;
 mod models;
 pub(crate) mod ops;

@@ -10,7 +10,8 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use tokio::time::Sleep;
-use toolgate_core::canon::{Call, Event, Failure, FailureKind, Finish, IdGen, Sink};
+use toolgate_core::canon::{Call, Event, Failure, FailureKind, Finish, IdGen, LossCode, Sink};
+use toolgate_core::gemini::encode_error;
 use toolgate_core::gemini::upstream::StreamDecoder;
 
 use super::Visit;
@@ -27,6 +28,7 @@ pub(super) struct Passing {
     last: Instant,
     /// Whether it is made of events, which are given on whole or not at all.
     is_events: bool,
+    request_id: String,
     /// What came and was not given on yet.
     kept: BytesMut,
     /// How much of it is known to hold no end of an event: one of megabytes comes in many pieces.
@@ -37,8 +39,12 @@ pub(super) struct Passing {
 #[derive(Default)]
 struct Heard {
     calls: Vec<Call<'static>>,
+    /// The client gets it piece by piece: thoughts are on its screen before anything else is.
+    shows_thoughts: bool,
     /// Something came that a client shows or runs.
     visible: bool,
+    /// The same, beside thoughts.
+    said: bool,
     end: Option<Result<Finish, Failure>>,
 }
 
@@ -46,12 +52,13 @@ impl Sink for Heard {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Call(call) => {
-                self.visible = true;
+                (self.visible, self.said) = (true, true);
                 self.calls.push(call.clone().into_owned());
             }
-            Event::Text(_) | Event::Thought(_) | Event::Media(_) | Event::Server(_) => {
-                self.visible = true;
+            Event::Text(_) | Event::Media(_) | Event::Server(_) => {
+                (self.visible, self.said) = (true, true);
             }
+            Event::Thought(_) => self.visible |= self.shows_thoughts,
             Event::Finish(finish) => self.end = Some(Ok(finish.clone())),
             Event::Fail(failure) => self.end = Some(Err(failure.clone())),
             Event::Start(_) | Event::Signature { .. } | Event::Grounding(_) => {}
@@ -63,7 +70,7 @@ impl Passing {
     /// Reads until there is something to show, or the end: until then the turn can be saved.
     pub(super) async fn open(
         body: Incoming,
-        is_events: bool,
+        (is_stream, is_events): (bool, bool),
         visit: &Visit,
         plan: &Plan,
         ledger: Ledger,
@@ -73,12 +80,13 @@ impl Passing {
         let mut passing = Self {
             body: Some(body),
             decoder,
-            heard: Heard::default(),
+            heard: Heard { shows_thoughts: is_stream, ..Heard::default() },
             ledger: Some(ledger),
             silence: Box::pin(tokio::time::sleep(idle)),
             idle,
             last: Instant::now(),
             is_events,
+            request_id: visit.request_id.clone(),
             kept: BytesMut::new(),
             searched: 0,
             _room: visit.room.clone(),
@@ -125,11 +133,36 @@ impl Passing {
     /// Writes down how it ended.
     fn account(&mut self) {
         let Some(mut ledger) = self.ledger.take() else { return };
-        match &self.heard.end {
-            Some(Ok(finish)) => ledger.done(self.heard.calls.iter(), finish),
+        match &mut self.heard.end {
+            Some(Ok(finish)) => {
+                // The tap does not know the client's tools: it cannot say that one is unknown.
+                finish.losses.retain(|loss| loss.code != LossCode::UnknownTool);
+                ledger.done(self.heard.calls.iter(), finish);
+            }
             Some(Err(failure)) => ledger.failed(failure),
             None => ledger.answered(),
         }
+    }
+
+    /// Says that a turn was nothing but thoughts, which were shown: it looks like a success else.
+    fn own_up(&mut self) {
+        if let Some(Err(failure)) = &self.heard.end
+            && failure.kind == FailureKind::EmptyTurn
+            && self.is_events
+        {
+            let finish = finish_at(&self.kept).unwrap_or_else(|| events_end(&self.kept));
+            let error = encode_error(failure, &self.request_id).body;
+            self.kept.truncate(finish);
+            self.kept.extend_from_slice(b"data: ");
+            self.kept.extend_from_slice(&error);
+            self.kept.extend_from_slice(b"\r\n\r\n");
+        }
+    }
+
+    /// Whether the end of a turn without a word is kept back until it is known for one.
+    fn withholds(&self) -> bool {
+        let may = self.is_events && self.body.is_some() && !self.heard.said;
+        may && finish_at(&self.kept).is_some()
     }
 
     /// What of the kept bytes can be given on.
@@ -168,6 +201,12 @@ fn events_end(bytes: &[u8]) -> usize {
     ends(b"\n\n").max(ends(b"\r\n\r\n")).unwrap_or(0)
 }
 
+/// Where the first event begins that ends the turn.
+fn finish_at(bytes: &[u8]) -> Option<usize> {
+    let at = memchr::memmem::find(bytes, b"\"finishReason\"")?;
+    Some(events_end(&bytes[..at]))
+}
+
 impl http_body::Body for Passing {
     type Data = Bytes;
     type Error = std::io::Error;
@@ -182,7 +221,7 @@ impl http_body::Body for Passing {
                 // Before the client sees the end: it may come back at once.
                 this.account();
             }
-            if this.kept.has_remaining() {
+            if this.kept.has_remaining() && !this.withholds() {
                 let bytes = this.whole_events();
                 if !bytes.is_empty() {
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
@@ -197,14 +236,18 @@ impl http_body::Body for Passing {
                     // The usual case: whole events, which need no copy.
                     let is_whole =
                         [&b"\n\n"[..], b"\r\n\r\n"].iter().any(|end| bytes.ends_with(end));
-                    if this.kept.is_empty() && (!this.is_events || is_whole) {
+                    let may_finish = !this.heard.said && finish_at(&bytes).is_some();
+                    if this.kept.is_empty() && (!this.is_events || is_whole && !may_finish) {
                         return Poll::Ready(Some(Ok(Frame::data(bytes))));
                     }
                     this.kept.extend_from_slice(&bytes);
                 }
                 // A connection that breaks ends the stream without a finish: Gemini's clients retry
                 // that, while they give up on a broken connection.
-                Poll::Ready(Some(Err(_)) | None) => this.stop(),
+                Poll::Ready(Some(Err(_)) | None) => {
+                    this.stop();
+                    this.own_up();
+                }
                 Poll::Pending => {
                     ready!(this.silence.as_mut().poll(context));
                     let until = this.last + this.idle;
@@ -221,7 +264,7 @@ impl http_body::Body for Passing {
 
 #[cfg(test)]
 mod tests {
-    use super::events_end;
+    use super::{events_end, finish_at};
 
     #[test]
     fn d6_events_are_given_on_whole() {
@@ -234,6 +277,17 @@ mod tests {
             ("data: {}\n", 0),
         ] {
             assert_eq!(events_end(bytes.as_bytes()), want, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn h2_the_end_is_found() {
+        for (bytes, want) in [
+            ("data: {}\n\n", None),
+            ("data: {\"finishReason\":\"STOP\"}\n\n", Some(0)),
+            ("data: {}\r\n\r\ndata: {\"finishReason\":\"STOP\"}\r\n\r\n", Some(12)),
+        ] {
+            assert_eq!(finish_at(bytes.as_bytes()), want, "{bytes:?}");
         }
     }
 }

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use toolgate_core::canon::{ErrorReply, Failure, FailureKind, IdGen, Stamp};
 use toolgate_core::translate::Dialect;
 
+use super::encoding::{Encoding, too_large};
 use crate::app::{Admitted, App, Current};
 use crate::auth::Client;
 use crate::reply::{self, Reply};
@@ -71,24 +72,30 @@ impl Visit {
     /// Reads the body, up to the limit.
     pub(crate) async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
         let limit = self.current.config.limits.body;
-        let too_large = || {
-            let message = format!("the body is larger than {} MiB (limits.body_mib)", limit >> 20);
-            Failure::new(FailureKind::TooLarge, message)
-        };
         let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
         if announced
             .and_then(|text| text.parse::<usize>().ok())
             .is_some_and(|length| length > limit)
         {
-            return Err(too_large());
+            return Err(too_large(limit));
         }
-        match Limited::new(request.into_body(), limit).collect().await {
-            Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-            Err(error) => Err(Failure::new(
-                FailureKind::InvalidRequest,
-                format!("the body cannot be read: {error}"),
-            )),
+        // What is not known was refused before.
+        let encoding = Encoding::of(request.headers()).ok().flatten();
+        let body = match Limited::new(request.into_body(), limit).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Err(too_large(limit)),
+            Err(error) => return Err(unreadable(&*error)),
+        };
+        match encoding {
+            None => Ok(body),
+            // Megabytes take a while; nobody else's turn shall wait for that.
+            Some(encoding) => tokio::task::spawn_blocking(move || encoding.decode(&body, limit))
+                .await
+                .unwrap_or_else(|error| Err(unreadable(&error))),
         }
     }
+}
+
+fn unreadable(error: &dyn std::error::Error) -> Failure {
+    Failure::new(FailureKind::InvalidRequest, format!("the body cannot be read: {error}"))
 }

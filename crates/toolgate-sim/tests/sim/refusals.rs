@@ -481,3 +481,57 @@ fn c1_signatures() {
         (200, &json!("MISSING_THOUGHT_SIGNATURE"))
     );
 }
+
+#[test]
+fn caches() {
+    let sim = Sim::new(SimConfig::default());
+    let ask = |verb: &str, path: &str, body: &Value| {
+        let request = Request::builder().method(verb).uri(path).header("x-goog-api-key", "test");
+        let plan = sim.plan(&request.body(Bytes::from(body.to_string())).unwrap());
+        (plan.status, serde_json::from_slice::<Value>(&plan.bytes()).unwrap())
+    };
+    let kept = |words: usize| {
+        let book = "word ".repeat(words);
+        json!({
+            "model": format!("models/{NEW}"), "ttl": "300s", "displayName": "A book",
+            "systemInstruction": {"parts": [{"text": book}]}, "tools": tools(&["get_weather"]),
+        })
+    };
+    let (status, small) = ask("POST", "/v1beta/cachedContents", &kept(46));
+    assert_eq!((status, &small["error"]["status"]), (400, &json!("INVALID_ARGUMENT")));
+    assert_eq!(
+        small["error"]["message"],
+        "Cached content is too small. total_token_count=97, min_total_token_count=1024"
+    );
+    let (_, unknown) = ask("POST", "/v1beta/cachedContents", &json!({"colour": 1, "model": NEW}));
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("colour"), "{unknown}");
+    let (status, made) = ask("POST", "/v1beta/cachedContents", &kept(2000));
+    assert_eq!((status, &made["displayName"]), (200, &json!("A book")));
+    let name = made["name"].as_str().unwrap();
+    assert_eq!(ask("GET", &format!("/v1beta/{name}"), &json!({})), (200, made.clone()));
+    assert_eq!(ask("GET", "/v1beta/cachedContents", &json!({})).1["cachedContents"], json!([made]));
+
+    let using = said("What is the weather in Oslo?", json!({"cachedContent": name}));
+    let (status, answer) = generate(&sim, NEW, &using);
+    assert_eq!(status, 200, "{answer}");
+    let call = &answer["candidates"][0]["content"]["parts"][0]["functionCall"];
+    assert_eq!(call["args"], json!({"city": "Oslo"}), "the kept tools are there");
+    let usage = &answer["usageMetadata"];
+    assert_eq!(usage["cachedContentTokenCount"], made["usageMetadata"]["totalTokenCount"]);
+    assert!(usage["promptTokenCount"].as_u64() > usage["cachedContentTokenCount"].as_u64());
+    let both = said("Hi", json!({"cachedContent": name, "tools": tools(&["a"])}));
+    refused(
+        NEW,
+        both,
+        "CachedContent can not be used with GenerateContent request setting system_instruction, \
+         tools or tool_config.\n\nProposed fix: move those values to CachedContent from \
+         GenerateContent request.",
+    );
+    let (status, other) = generate(&sim, OLD, &using);
+    assert_eq!(status, 400);
+    assert!(other["error"]["message"].as_str().unwrap().contains("has to be the same"), "{other}");
+    assert_eq!(ask("DELETE", &format!("/v1beta/{name}"), &json!({})), (200, json!({})));
+    let (status, gone) = generate(&sim, NEW, &using);
+    assert_eq!(status, 403);
+    assert_eq!(gone["error"]["message"], "CachedContent not found (or permission denied)");
+}

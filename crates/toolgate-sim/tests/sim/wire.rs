@@ -350,3 +350,25 @@ fn same_requests_get_same_answers() {
     assert_eq!(first, ask(&two));
     assert_ne!(first, ask(&one), "ids differ from answer to answer");
 }
+
+#[test]
+fn the_script_in_the_documents_plays() {
+    let document = include_str!("../../../../docs/simulator.md");
+    let script = document.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let sim = scripted(Script::parse(script).unwrap());
+    let asked = said("the weather?", json!({"tools": tools(&["get_weather"])}));
+    let turn = generate(&sim, NEW, &asked).1["candidates"][0]["content"].clone();
+    let answer = answers(&turn, json!({"output": "rain"}));
+    let body = json!({"contents": [asked["contents"][0], turn, answer]});
+    assert_eq!(shape(&stream(&sim, NEW, &body)), "text | empty*!STOP");
+    let (_, last) = generate(&sim, NEW, &asked);
+    assert_eq!(last["candidates"][0]["finishReason"], "MAX_TOKENS");
+    assert_eq!(generate(&sim, NEW, &asked).0, 429);
+    assert_eq!(generate(&sim, NEW, &asked).0, 200);
+    for kind in "status delay trickle stall cut reset split mid_stream malformed_call \
+        unexpected_call empty_stop thinking_only safety blocked_prompt max_tokens_in_call finish"
+        .split_whitespace()
+    {
+        assert!(document.contains(&format!("`{kind}`")), "{kind} is not in the document");
+    }
+}

@@ -87,7 +87,8 @@ fn accept_key(headers: &HeaderMap) -> Option<HeaderValue> {
 fn no_socket(visit: &Visit) -> Reply {
     let message = "GET /v1/responses is a WebSocket; send Upgrade: websocket, or POST";
     visit.ledger(DIALECT).failed(&Failure::new(FailureKind::InvalidRequest, message));
-    let body = responses::error_body(message, "invalid_request_error", None, None);
+    let message = format!("{message} (request id: {})", visit.request_id);
+    let body = responses::error_body(&message, "invalid_request_error", None, None);
     let mut reply = reply::json(StatusCode::UPGRADE_REQUIRED, body);
     reply.headers_mut().insert(UPGRADE, HeaderValue::from_static("websocket"));
     reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("Upgrade"));
