@@ -24,6 +24,8 @@ class Scenario:
     server_options = ()
     # What a program of ours is told, beside what it is always told.
     options = ()
+    # Whether the client repeats the model's last words at the end.
+    ends_in_words = True
     # The file that the tool makes which the user then interrupts.
     interrupted_at = None
 
