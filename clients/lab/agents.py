@@ -20,6 +20,8 @@ class Agent:
     is_direct = False
     # What the client itself loses when it resumes a session, in the simulator's words.
     forgets = ()
+    # What a client costs that renames calls of tools that it lacks.
+    renamed_calls_need = ()
 
     def version(self):
         _, packages = install.versions()[self.folder]
@@ -226,11 +228,8 @@ class Codex(Agent):
             'model_provider = "toolgate"\n'
             'approval_policy = "never"\n'
             'sandbox_mode = "danger-full-access"\n'
-            "[model_providers.toolgate]\n"
-            'name = "toolgate"\n'
-            f'base_url = "{stage.url}/v1"\n'
-            'wire_api = "responses"\n'
-            'env_key = "TOOLGATE_CLIENT_KEY"\n'
+            'model_providers.toolgate = { name = "toolgate", '
+            f'base_url = "{stage.url}/v1", env_key = "TOOLGATE_CLIENT_KEY" }}\n'
         )
 
     def command(self, stage, model, prompt, again=False, options=()):
@@ -398,6 +397,8 @@ class OpenCode(Agent):
 
     def __init__(self, dialect, package, path):
         self.name = f"opencode-{dialect}"
+        # Google's own dialect names no issuer: there Gemini must refuse before anybody can know.
+        self.renamed_calls_need = ("placeholders", "refusals") if dialect == "gemini" else ("placeholders",)
         self.dialect, self.package, self.path = dialect, package, path
 
     def prepare(self, stage, model):

@@ -17,6 +17,7 @@ class Program:
     is_agent = False
     is_direct = False
     forgets = ()
+    renamed_calls_need = ()
 
     # How many of the odd server's tools it declares.
     mcp_most = 40

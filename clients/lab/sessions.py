@@ -268,6 +268,7 @@ class Counted(Scenario):
 
     name = "context"
     agents_only = True
+    ends_in_words = False
 
     def suits(self, client):
         return client.counts_by is not None
