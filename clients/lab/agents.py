@@ -18,6 +18,9 @@ class Agent:
     thin = None
     is_agent = True
     is_direct = False
+    # Faults that the client itself does not show, and scenarios that it cannot play, in its words.
+    hides = ()
+    faults = {}
     # What the client itself loses when it resumes a session, in the simulator's words.
     forgets = ()
     # What a client costs that renames calls of tools that it lacks.

@@ -93,9 +93,12 @@ def automatic(client):
     calling = types.AutomaticFunctionCallingConfig(maximum_remote_calls=MOST)
     config = types.GenerateContentConfig(tools=TOOLS, automatic_function_calling=calling)
     chat = client.chats.create(model=MODEL, config=config)
-    if OPTIONS.get("stream") == "no":
-        return chat.send_message(PROMPT).text
-    return "".join(chunk.text or "" for chunk in chat.send_message_stream(PROMPT))
+    whole = OPTIONS.get("stream") == "no"
+    chunks = [chat.send_message(PROMPT)] if whole else list(chat.send_message_stream(PROMPT))
+    ends = [it.finish_reason for chunk in chunks for it in chunk.candidates or []]
+    if not ends or str(ends[-1]).rsplit(".", 1)[-1] not in ("STOP", "MAX_TOKENS"):
+        raise RuntimeError(f"finished with {ends[-1:]}")
+    return "".join(chunk.text or "" for chunk in chunks)
 
 
 def program():

@@ -65,6 +65,10 @@ def program():
                 answer = chunk if answer is None else answer + chunk
         messages.append(answer)
         if not answer.tool_calls:
+            about = answer.response_metadata
+            # Each package has its own word for why an answer ended; a cut one has none.
+            if not answer.text or not any(about.get(it) for it in ("finish_reason", "stop_reason", "status")):
+                raise RuntimeError(f"it ended early: {about}")
             return str(answer.text)
         messages += [answered(call) for call in answer.tool_calls]
     raise RuntimeError("it does not end")

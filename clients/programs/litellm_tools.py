@@ -33,6 +33,8 @@ def program():
         message = completion.choices[0].message
         messages.append(message.model_dump())
         if not message.tool_calls:
+            if not message.content:
+                raise RuntimeError(f"nothing was said: {completion.choices[0].finish_reason}")
             return message.content
         for call in message.tool_calls:
             text, _ = run(call.function.name, json.loads(call.function.arguments))

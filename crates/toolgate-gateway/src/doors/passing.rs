@@ -185,11 +185,16 @@ impl Passing {
         // on JSON that it cannot read. Google's errors in a stream are not events.
         let whole = events_end(&self.kept);
         let rest = &self.kept[whole..];
-        let is_cut = rest
-            .strip_prefix(b"data:")
-            .is_some_and(|data| serde_json::from_slice::<IgnoredAny>(data).is_err());
-        if is_cut {
-            self.kept.truncate(whole);
+        match rest.strip_prefix(b"data:") {
+            Some(data) if serde_json::from_slice::<IgnoredAny>(data).is_ok() => {
+                // Only its empty line is missing, or a part of it.
+                let end = whole + rest.trim_ascii_end().len();
+                self.kept.truncate(end);
+                self.kept.extend_from_slice(b"\r\n\r\n");
+            }
+            Some(_) => self.kept.truncate(whole),
+            None if b"data:".starts_with(rest) => self.kept.truncate(whole),
+            None => {}
         }
         self.kept.split().freeze()
     }
