@@ -24,7 +24,7 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
 }
 
 /// Takes over a value that has been looked at.
-pub(super) fn raw<'de>(checked: &'de str) -> Option<&'de RawValue> {
+pub(super) fn raw(checked: &str) -> Option<&RawValue> {
     <&RawValue>::deserialize(Checked(checked)).ok()
 }
 
