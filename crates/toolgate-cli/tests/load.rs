@@ -28,7 +28,7 @@ fn turn() -> Script {
         .thought("**Looking**\n\nThe folder first, then the file that it names.\n\n\n")
         .text("I will have a look at the folder, and at the file that says what is left to do.")
         .call("Bash", json!({"command": "ls -la", "description": "Lists the folder – 目录"}))
-        .call("Read", json!({"file_path": "/work/TODO.md"}))
+        .call("Read", json!({"file_path": "notes/TODO.md"}))
         .times(0)
 }
 
