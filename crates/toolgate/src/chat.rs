@@ -77,6 +77,22 @@ impl Chat {
         self.end(turns, answered)
     }
 
+    /// Like [`answer`](Self::answer), as a stream.
+    pub fn answer_stream(
+        &mut self,
+        results: impl IntoIterator<Item = CallResult>,
+    ) -> ChatStream<'_> {
+        let resumed = match self.open.take() {
+            Some(Open { turns, mut run }) => run.resume(results).map(|()| (*run, turns)),
+            None => Err(Error::NothingToResume),
+        };
+        let (stream, said) = match resumed {
+            Ok((run, turns)) => (EventStream::new(run), turns),
+            Err(error) => (EventStream::failed(error), Vec::new()),
+        };
+        ChatStream { chat: self, stream, said }
+    }
+
     /// What the model is told of the conversation so far.
     pub fn history(&self) -> &[Turn<'static>] {
         &self.request.canon.turns

@@ -93,6 +93,7 @@ pub use tool::{
     BadDeclaration, Context, FunctionTool, IntoOutput, Output, Tool, ToolError, ToolProvider,
 };
 pub use toolgate_core::canon::{self, Effort, FailureKind, FinishReason, ToolChoice, Usage};
+pub use toolgate_core::json::{Raw, Text};
 pub use toolgate_core::tool_loop::{AtLimit, OnFault, Steps, Unfinished};
 /// Makes a tool of a function or a method. It stays what it is, and can still be called.
 ///

@@ -15,7 +15,7 @@ use toolgate_core::json::{Raw, Text};
 use crate::automatic::Approval;
 use crate::event::Observer;
 use crate::tool::schema_of;
-use crate::{Automatic, Call, Cancel, Decision, Event, Message, Toolset};
+use crate::{Automatic, Call, Cancel, Decision, Error, Event, Message, Toolset};
 
 /// What is asked: by calls on a builder, or as plain data in [`canon`](Request::canon).
 ///
@@ -207,7 +207,8 @@ impl Request {
     }
 
     /// Sets a field that only Gemini knows, by its camelCase name: `safetySettings`,
-    /// `cachedContent`, `labels`, …, `toolConfig.retrievalConfig`.
+    /// `cachedContent`, `labels`, …, `toolConfig.retrievalConfig`. What is made from the rest of the
+    /// request (`tools`, `contents`, …) cannot be set so, and makes the request an error.
     #[must_use]
     pub fn field(self, name: &'static str, value: &Value) -> Self {
         let value = Raw::of(value);
@@ -225,6 +226,30 @@ impl Request {
             it.gemini_generation.retain(|(known, _)| *known != name);
             it.gemini_generation.extend(value.map(|value| (Cow::Owned(name), value)));
         })
+    }
+
+    /// Fields that are made from the rest of the request would be left out.
+    pub(crate) fn check_fields(&self) -> Result<(), Error> {
+        for (name, _) in &self.canon.gemini {
+            let instead = match *name {
+                "contents" => "`user` and `history`",
+                "generationConfig" => "`generation`, for each of its members",
+                "model" => "`model`",
+                "systemInstruction" => "`system`",
+                "tools" => "`tools`; `Toolset::server_tool` is for any tool of Gemini's",
+                "toolConfig" => "`tool_choice`, and `toolConfig.…` for each other member",
+                "toolConfig.retrievalConfig"
+                | "toolConfig.includeServerSideToolInvocations"
+                | "toolConfig.streamFunctionCallArguments" => continue,
+                other if other.starts_with("toolConfig.") => "`tool_choice`",
+                _ => continue,
+            };
+            return Err(Error::bad_request(
+                *name,
+                format!("cannot be set as a field; use {instead}"),
+            ));
+        }
+        Ok(())
     }
 
     fn set(mut self, change: impl FnOnce(&mut canon::Request<'static>)) -> Self {

@@ -54,9 +54,13 @@ impl Response {
         thoughts.collect()
     }
 
-    /// Reads the answer as JSON, into a type.
+    /// Reads the answer as JSON, into a type. There is none yet while calls wait for results.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let text = self.text();
+        if let Some(call) = self.calls.first() {
+            let reason = format!("the model called `{}`, whose result it waits for", call.name());
+            return Err(Error::Output { reason, text });
+        }
         crate::structured::parse(&text).map_err(|reason| Error::Output { reason, text })
     }
 
@@ -145,7 +149,8 @@ impl Response {
         &self.losses
     }
 
-    /// Goes on, once the calls that came back have results. A call without one gets an error.
+    /// Goes on, once the calls that came back have results. A call without one gets an error. All
+    /// rounds can be spent again; requests, tokens and history are those from here on.
     pub async fn resume(
         self,
         results: impl IntoIterator<Item = CallResult>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::{Instant, sleep};
-use toolgate::{Context, FunctionTool as _, Tool, ToolError, Toolset, tool};
+use toolgate::{Context, FunctionTool as _, Tool, ToolError, Toolset, tool, tools};
 
 /// Sleeps.
 #[tool]
@@ -140,6 +140,35 @@ async fn r166_deterministic_tools_run_once() {
         assert!(tools.call("square", &three).await.is_ok());
     }
     assert_eq!(runs.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn r166_results_stay_with_the_object_and_the_state_that_gave_them() {
+    struct User(&'static str);
+
+    #[tools]
+    impl User {
+        /// Who asks.
+        #[tool(deterministic)]
+        fn name(&self) -> &'static str {
+            self.0
+        }
+    }
+
+    /// Who asks, by the state.
+    #[tool(deterministic)]
+    fn state(context: &Context) -> &'static str {
+        context.state::<User>().map_or("nobody", |user| user.0)
+    }
+
+    let usual = Toolset::new().with::<state>();
+    for name in ["Ann", "Bob"] {
+        let tools = usual.clone().provider(&Arc::new(User(name))).state(User(name));
+        for tool in ["name", "state"] {
+            assert_eq!(tools.call(tool, &json!({})).await.unwrap().to_value(), json!(name));
+        }
+    }
+    assert_eq!(usual.call("state", &json!({})).await.unwrap().to_value(), json!("nobody"));
 }
 
 #[tokio::test(start_paused = true)]

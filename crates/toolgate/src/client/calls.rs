@@ -23,7 +23,8 @@ impl Client {
     }
 
     /// Asks for an answer that is data: JSON that fits `T`. Tools are run on the way; models that
-    /// cannot do both at once are asked in a way that they can.
+    /// cannot do both at once are asked in a way that they can. Where calls may come back to the
+    /// caller, use [`Request::output`], [`generate`](Self::generate) and [`Response::parse`].
     ///
     /// ```
     /// # async fn ask(client: toolgate::Client) -> Result<(), toolgate::Error> {

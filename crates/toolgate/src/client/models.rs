@@ -42,7 +42,9 @@ pub struct TokenCount {
 impl Client {
     /// Counts the tokens of a request: conversation, instructions and tools.
     pub async fn count_tokens(&self, request: impl Into<Request>) -> Result<TokenCount, Error> {
-        let Request { mut canon, tools, .. } = request.into();
+        let request = request.into();
+        request.check_fields()?;
+        let Request { mut canon, tools, .. } = request;
         canon.tools.extend(tools.declared());
         if canon.model.is_empty() {
             canon.model = self.model().to_owned().into();

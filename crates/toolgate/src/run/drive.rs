@@ -33,6 +33,7 @@ impl Run {
         if let Some(name) = request.tools.duplicate() {
             return Err(Error::bad_request("tools", format!("two tools are called `{name}`")));
         }
+        request.check_fields()?;
         if request.canon.model.is_empty() {
             request.canon.model = client.model().to_owned().into();
         }

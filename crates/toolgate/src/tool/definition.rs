@@ -86,7 +86,9 @@ impl Tool {
     /// A tool from a declaration as Gemini takes it, and a closure that runs it.
     ///
     /// The declaration has `name`, `description`, and either `parametersJsonSchema` (any JSON
-    /// Schema) or `parameters` (Gemini's own form).
+    /// Schema) or `parameters` (Gemini's own form). Arguments of the model's that do not fit are
+    /// answered to it; those of a program's, by [`Toolset::call`](crate::Toolset::call) or
+    /// [`Decision::Change`](crate::Decision::Change), are the closure's to refuse.
     pub fn from_json<F, R, T, E>(declaration: &Value, run: F) -> Result<Self, BadDeclaration>
     where
         F: Fn(Value, Context) -> R + Send + Sync + 'static,

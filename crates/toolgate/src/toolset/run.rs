@@ -95,7 +95,12 @@ impl Toolset {
         let started = Instant::now();
         let running = self.guarded(tool, handler, id, arguments, cancel);
         let (result, cached) = if tool.is_deterministic() {
-            self.cache.get(key(name, arguments), running).await
+            // The one that runs it may be of another request, and not be cancelled.
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => (Err(ToolError::Cancelled), false),
+                kept = self.cache.get(key(name, arguments), running) => kept,
+            }
         } else {
             (running.await, false)
         };

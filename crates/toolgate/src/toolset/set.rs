@@ -18,7 +18,8 @@ use crate::tool::{FunctionTool, Output, State, Tool, ToolError, ToolProvider};
 /// Tools together: what the model may call in one conversation.
 ///
 /// Calls of one turn run at the same time, each for 30 seconds at most; a panic is an error like
-/// any other. Copies share the limit, the cache and the state.
+/// any other. Copies share the limit, the state, and the results of deterministic tools; a copy that
+/// is given another tool or another state keeps results of its own, because they may differ.
 ///
 /// ```
 /// use serde_json::json;
@@ -83,21 +84,21 @@ impl Toolset {
     #[must_use]
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
-        self
+        self.forget()
     }
 
     /// Adds the methods of an object whose `impl` is marked [`#[tools]`](macro@crate::tools).
     #[must_use]
     pub fn provider<P: ToolProvider>(mut self, object: &Arc<P>) -> Self {
         self.tools.extend(object.tools());
-        self
+        self.forget()
     }
 
     /// Shares something with all tools, by its type: [`Context::state`](crate::Context::state).
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.state.insert(value);
-        self
+        self.forget()
     }
 
     /// Gives every tool so much time that has no time of its own.
@@ -144,6 +145,11 @@ impl Toolset {
         let arguments = Raw::of(arguments).unwrap_or_else(Raw::empty_object);
         let call = Invocation { id: String::new(), tool: name.to_owned(), arguments };
         self.run(&call, &Cancel::new()).await.result
+    }
+
+    /// Parts with the results of the sets that this one was copied from.
+    fn forget(self) -> Self {
+        Self { cache: Arc::default(), ..self }
     }
 
     pub(super) fn server(mut self, tool: ServerTool<'static>) -> Self {

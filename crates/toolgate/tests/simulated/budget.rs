@@ -5,19 +5,18 @@ use toolgate::{AtLimit, Automatic, Request, Toolset, Unfinished};
 use toolgate_sim::Script;
 
 use crate::support::{clean, client, last};
-use crate::tools::slow;
+use crate::tools::clock;
 
 /// A model that calls `calls` times, then answers.
 fn caller(calls: usize) -> Script {
-    let script = (0..calls)
-        .fold(Script::new(), |it, n| it.call("slow", json!({"name": n.to_string()})).finish());
+    let script = (0..calls).fold(Script::new(), |it, _| it.call("clock", json!({})).finish());
     script.text("Noon.")
 }
 
 /// What came of it: the text or the number of open calls, and how many requests were sent.
 async fn ask(calls: usize, automatic: Automatic, streamed: bool) -> (String, u64, usize) {
     let (client, sim) = client(caller(calls));
-    let tools = Toolset::new().with::<slow>();
+    let tools = Toolset::new().with::<clock>();
     let request = Request::new("Go.").tools(tools).automatic(automatic);
     let response = match streamed {
         true => client.stream(request).finish().await.unwrap(),
@@ -33,7 +32,7 @@ async fn ask(calls: usize, automatic: Automatic, streamed: bool) -> (String, u64
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn the_disable_and_budget_matrix() {
     let budget = |max_rounds| Automatic { max_rounds, ..Automatic::default() };
     // (how often the model calls, the setting, what comes of it, requests, turns of history)
@@ -62,13 +61,13 @@ async fn the_disable_and_budget_matrix() {
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn one_last_round_without_tools() {
     let automatic =
         Automatic { max_rounds: 2, at_limit: AtLimit::LastAnswer, ..Automatic::default() };
     for streamed in [false, true] {
         let (client, sim) = client(caller(2));
-        let tools = Toolset::new().with::<slow>();
+        let tools = Toolset::new().with::<clock>();
         let request = Request::new("Go.").tools(tools).automatic(automatic);
         let response = match streamed {
             true => client.stream(request).finish().await.unwrap(),
@@ -81,15 +80,15 @@ async fn one_last_round_without_tools() {
         };
         assert_eq!(config(2), "NONE");
         assert_ne!(config(1), "NONE");
-        assert_eq!(last(&sim)["tools"][0]["functionDeclarations"][0]["name"], "slow");
+        assert_eq!(last(&sim)["tools"][0]["functionDeclarations"][0]["name"], "clock");
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn calls_that_came_back_at_the_limit_can_be_answered() {
     let (client, sim) = client(caller(1));
     let automatic = Automatic { max_rounds: 1, ..Automatic::default() };
-    let tools = Toolset::new().with::<slow>();
+    let tools = Toolset::new().with::<clock>();
     let request = Request::new("Go.").tools(tools).automatic(automatic);
     let response = client.generate(request).await.unwrap();
     let results: Vec<_> = response.calls().iter().map(|call| call.succeed("midnight")).collect();

@@ -123,3 +123,33 @@ async fn calls_of_the_callers_in_a_chat() {
     );
     clean(&sim, 4);
 }
+
+#[tokio::test]
+async fn calls_of_the_callers_in_a_chat_that_is_streamed() {
+    let script = Script::new().call("ask", json!({})).finish().text("Thanks.");
+    let (client, sim) = client(script);
+    let ask = Tool::declared_json(&json!({"name": "ask", "description": "Asks."})).unwrap();
+    let mut chat = client.chat(Request::default().tools(Toolset::new().tool(ask)));
+    let mut calls = Vec::new();
+    let mut stream = chat.stream("Go.");
+    while let Some(event) = stream.next().await {
+        if let Event::Finished(response) = event.unwrap() {
+            calls = response.calls().to_vec();
+        }
+    }
+    let mut said = String::new();
+    let mut stream = chat.answer_stream(calls.iter().map(|call| call.succeed("yes")));
+    while let Some(event) = stream.next().await {
+        if let Event::Text(text) = event.unwrap() {
+            said.push_str(&text);
+        }
+    }
+    assert_eq!(said, "Thanks.");
+    assert_eq!(
+        brief(chat.history()),
+        ["user: \"Go.\"", "model: call ask", "user: result ask", "model: \"Thanks.\""]
+    );
+    clean(&sim, 2);
+    let nothing = chat.answer_stream([]).next().await;
+    assert!(matches!(nothing, Some(Err(Error::NothingToResume))));
+}

@@ -127,8 +127,6 @@ async fn gemini_says_when_to_come_back() {
 #[tokio::test]
 async fn ids_are_unique_across_turns_and_clients() {
     let ids = async || {
-        let (builder, _sim) = builder(Script::new().call("ask", json!({})).times(0).finish());
-        drop(builder);
         let sim = Sim::new(SimConfig::scripted(Script::new().call("ask", json!({})).times(0)));
         let client =
             Client::builder().api_key("k").base_url("http://s").transport(InProcess(sim)).build();

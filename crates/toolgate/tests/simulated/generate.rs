@@ -149,7 +149,7 @@ async fn r047_objects_are_wrapped_and_deterministic_results_are_used_again() {
     let (client, sim) = client(script);
     let (seen, log) = std::sync::mpsc::channel();
     let tools = Toolset::new().with::<stock>();
-    let request = Request::new("How many?").model("gemini-2.5-flash").tools(tools);
+    let request = Request::new("How many?").tools(tools);
     let request = request.observe(move |event| {
         if let toolgate::Event::ToolFinished { cached, .. } = event {
             seen.send(*cached).unwrap();

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate::{Cancel, Context, Decision, Error, Event, Request, ToolError, Toolset, tool};
+use toolgate::{
+    Cancel, Context, Decision, Error, Event, FunctionTool as _, Request, ToolError, Toolset, tool,
+};
 use toolgate_sim::Script;
 
 use crate::support::{clean, client, last};
@@ -130,6 +132,29 @@ async fn cancelling_ends_a_request_that_is_being_answered() {
     });
     assert!(matches!(asked, Err(Error::Cancelled { .. })));
     assert_eq!(start.elapsed(), Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_ends_the_wait_for_what_another_request_computes() {
+    let script = Script::new().call("slow", json!({"name": "tea"})).finish().text("Done.");
+    let ((one, _first), (two, _second)) = (client(script.clone()), client(script));
+    let tools = Toolset::new().tool(slow::tool().deterministic());
+    let cancel = Cancel::new();
+    let request = || Request::new("Go.").tools(tools.clone());
+    let start = tokio::time::Instant::now();
+    let waiting = async {
+        // The first has begun, and takes ten seconds.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let asked = two.generate(request().cancel(cancel.clone())).await;
+        assert!(matches!(asked, Err(Error::Cancelled { .. })));
+        assert_eq!(start.elapsed(), Duration::from_secs(3));
+    };
+    let (asked, (), ()) = tokio::join!(one.generate(request()), waiting, async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        cancel.cancel();
+    });
+    assert_eq!(asked.unwrap().text(), "Done.");
+    assert_eq!(start.elapsed(), Duration::from_secs(10));
 }
 
 /// An event in a few words.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use toolgate::{Error, Request, Toolset};
+use toolgate::{Error, Request, Tool, Toolset};
 use toolgate_sim::Script;
 
 use crate::support::{clean, client, last};
@@ -70,6 +70,23 @@ async fn what_does_not_fit_says_so() {
     let Error::Output { reason, text } = error else { panic!("{error}") };
     assert_eq!(reason, "degrees: invalid type: string \"warm\", expected i32");
     assert!(text.contains("warm"));
+}
+
+#[tokio::test]
+async fn data_after_the_callers_calls() {
+    let script = Script::new().call("ask", json!({})).finish().text(JSON);
+    let (client, sim) = client(script);
+    let ask = Tool::declared_json(&json!({"name": "ask", "description": "Asks."})).unwrap();
+    let request = Request::new("Go.").tools(Toolset::new().tool(ask)).output::<Report>();
+    let response = client.generate(request).await.unwrap();
+    let error = response.parse::<Report>().unwrap_err().to_string();
+    assert!(error.contains("`ask`"), "{error}");
+    let results: Vec<_> = response.calls().iter().map(|call| call.succeed("yes")).collect();
+    let response = response.resume(results).await.unwrap();
+    assert_eq!(response.parse::<Report>().unwrap(), report());
+    // The second response tells of what came after the first.
+    assert_eq!((response.requests(), response.history().len()), (1, 3));
+    clean(&sim, 2);
 }
 
 #[tokio::test]

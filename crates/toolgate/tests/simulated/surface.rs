@@ -1,10 +1,8 @@
 //! Everything that a request can say arrives.
 
 use serde_json::json;
-use toolgate::canon::{Request as Plain, Role, Settings, Turn};
-use toolgate::{Effort, Message, Output, Request, ToolChoice, Toolset, tool};
-use toolgate_core::canon::Part;
-use toolgate_core::json::{Raw, Text};
+use toolgate::canon::{Part, Request as Plain, Role, Settings, Turn};
+use toolgate::{Effort, Message, Output, Raw, Request, Text, ToolChoice, Toolset, tool};
 use toolgate_sim::Script;
 
 use crate::support::{clean, client, last};
@@ -58,12 +56,13 @@ async fn plain_structs_are_requests_too() {
     let plain = Plain {
         turns: vec![Turn { role: Role::User, parts: vec![Part::text(Text::new("Hi."))] }],
         settings: Settings { top_k: Some(3.0), ..Settings::default() },
-        gemini: vec![("cachedContent", Raw::of("null").unwrap())],
+        gemini: vec![("serviceTier", Raw::of("flex").unwrap())],
+        model: "gemini-2.5-flash".into(),
         ..Plain::default()
     };
-    let plain = Plain { gemini: Vec::new(), model: "gemini-2.5-flash".into(), ..plain };
     assert_eq!(client.generate(plain).await.unwrap().text(), "Ok.");
     assert_eq!(last(&sim)["generationConfig"]["topK"].as_f64(), Some(3.0));
+    assert_eq!(last(&sim)["serviceTier"], "flex");
     clean(&sim, 1);
 }
 
@@ -77,6 +76,30 @@ async fn what_cannot_be_said_is_a_loss() {
 }
 
 #[tokio::test]
+async fn what_is_made_from_the_request_is_no_field() {
+    let (client, sim) = client(Script::new().text("Ok."));
+    for (name, hint) in [
+        ("contents", "`user`"),
+        ("generationConfig", "`generation`"),
+        ("model", "`model`"),
+        ("systemInstruction", "`system`"),
+        ("toolConfig", "`tool_choice`"),
+        ("toolConfig.functionCallingConfig", "`tool_choice`"),
+        ("tools", "`Toolset::server_tool`"),
+    ] {
+        let request = || Request::new("Hi.").field(name, &json!({}));
+        let error = client.generate(request()).await.unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains(hint), "{error}");
+        assert_eq!(client.count_tokens(request()).await.unwrap_err().to_string(), error);
+    }
+    let place = json!({"languageCode": "en"});
+    let request = Request::new("Hi.").field("toolConfig.retrievalConfig", &place);
+    client.generate(request).await.unwrap();
+    assert_eq!(last(&sim)["toolConfig"]["retrievalConfig"], place);
+    clean(&sim, 1);
+}
+
+#[tokio::test]
 async fn r034_unknown_parts_are_kept_and_go_back() {
     let unknown = json!({"hologram": {"depth": 3}});
     let script = Script::new().text("See: ").part(unknown.clone()).finish().text("Ok.");
@@ -86,7 +109,11 @@ async fn r034_unknown_parts_are_kept_and_go_back() {
     let seen: Vec<_> = response.server().map(|it| it.kind.clone().into_owned()).collect();
     assert_eq!(seen, ["hologram"]);
     assert_eq!(response.text(), "See: ");
-    drop(sim);
+    // The simulator refuses what Gemini does not know, its own part included.
+    chat.send("Again.").await.unwrap_err();
+    let contents = &last(&sim)["contents"];
+    assert_eq!(contents[1]["role"], "model");
+    assert_eq!(contents[1]["parts"][1], unknown);
 }
 
 /// Draws a dot.
