@@ -8,6 +8,28 @@ use toolgate_core::schema::Emit;
 use crate::compiled;
 use crate::generate::{name, schema};
 
+/// Found by chance: what is said about numbers, beside a list of values without one.
+#[test]
+fn nothing_stands_beside_a_union_that_comes_of_values() {
+    let values = json!({"minimum": 0, "enum": [null, []]});
+    let text = json!({"type": "object", "properties": {"p": values}}).to_string();
+    for emit in crate::EMITS {
+        compiled(&text, SchemaForm::JsonSchema, emit);
+    }
+}
+
+/// Found by chance: branches that say the same once what means nothing has gone.
+#[test]
+fn branches_that_have_become_the_same_are_one() {
+    let branches = json!({"required": [], "anyOf": [{"minProperties": 0.0}, {}]});
+    let text = json!({"type": "object", "properties": {"p": branches}}).to_string();
+    for emit in crate::EMITS {
+        compiled(&text, SchemaForm::JsonSchema, emit);
+    }
+    let json = compiled(&text, SchemaForm::JsonSchema, Emit::JsonSchema).json;
+    assert_eq!(json, r#"{"type":"object","properties":{"p":{"type":"object"}}}"#);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::graph::Graph;
 use super::{cycles, limits};
 use crate::schema::finding::{Effect, Findings};
-use crate::schema::node::{Document, Node, Scalar, Types};
+use crate::schema::node::{Document, Node, Object, Scalar, Types};
 use crate::schema::words;
 
 /// Formats that are part of JSON Schema, OpenAPI or Gemini's own.
@@ -61,6 +61,7 @@ fn simplify(node: &mut Node<'_>) {
         node.set_branches(branches);
     }
     node.scalar.take_if(|scalar| **scalar == Scalar::default());
+    node.object.take_if(|object| **object == Object::default());
     if !node.notes.is_empty() {
         node.description = node.full_description().map(|text| Cow::Owned(text.into_owned()));
         node.notes.clear();

@@ -108,6 +108,7 @@ impl<'t> Reader<'t> {
         }
         // The list of values says more than what is said about the type of each.
         node.types = Types::NONE;
+        node.scalar = None;
         node.array = None;
         node.object = None;
         if branches.len() == 1 {
