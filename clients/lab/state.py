@@ -105,8 +105,8 @@ def played(binary, file, folder, turns, check, wanted, options):
             counters = place.window("counters")
             names = ("refusals", "unexpected", "placeholders", "doubled", "mismatches", "missing_ids")
             faults += [f"{counters[name]} {name}" for name in names if counters[name]]
-            for exchange in place.relay.exchanges():
-                faults += [f"{exchange.method} {exchange.path}: {it}" for it in grammar.faults(exchange)]
+            checker = str(Path(binary).parent / "examples" / "grammar")
+            faults += grammar.faults(place.relay.exchanges(), checker)
         if faults:
             place.keep(ARTEFACTS / f"state-{file}-{'-'.join(options)}")
     place.remove()
