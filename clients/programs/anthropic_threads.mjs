@@ -1,7 +1,7 @@
 // @anthropic-ai/sdk: the tool runner in a thread, ten steps, streamed or not.
 
 import assert from "node:assert/strict";
-import { key, load, main, model, options, prompt, url } from "./toolbox.mjs";
+import { first as model, key, load, main, options, prompt, url } from "./toolbox.mjs";
 
 const { default: Anthropic } = await load("@anthropic-ai/sdk");
 const client = new Anthropic({ baseURL: url, apiKey: key, maxRetries: 0 });

@@ -1,7 +1,7 @@
 // openai: everything that the Responses API keeps for its client.
 
 import assert from "node:assert/strict";
-import { key, load, main, model, url } from "./toolbox.mjs";
+import { first as model, key, load, main, url } from "./toolbox.mjs";
 
 const { default: OpenAI } = await load("openai");
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 });
