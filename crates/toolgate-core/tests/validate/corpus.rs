@@ -9,9 +9,10 @@ use toolgate_core::validate::{AnySignature, Method, request};
 use super::*;
 
 #[test]
+#[ignore = "needs recordings, in the folder that TOOLGATE_CORPUS names"]
 #[expect(clippy::disallowed_methods, reason = "a test may look where its recordings are")]
 fn recorded_requests_get_their_recorded_verdict() {
-    let Ok(folder) = std::env::var("TOOLGATE_CORPUS") else { return };
+    let folder = std::env::var("TOOLGATE_CORPUS").unwrap();
     let mut seen = 0;
     for file in std::fs::read_dir(&folder).unwrap() {
         let path = file.unwrap().path();
