@@ -80,29 +80,32 @@ pub(crate) async fn run(toolgate: &Path, options: &[&str]) -> Result<()> {
     shares(toolgate, &sim, if quick { 500 } else { 4_000 }).await
 }
 
-/// What is sent, by number.
-type Body = Arc<dyn Fn(usize) -> Bytes + Send + Sync>;
+/// What is sent for a number, one after the other.
+type Bodies = Arc<dyn Fn(usize) -> Vec<Bytes> + Send + Sync>;
 
-/// Sends requests with numbers from `first` on, each answered before the next on its connection.
-async fn sent(uri: &Uri, body: &Body, first: usize, requests: usize) -> Result<Round> {
+/// Sends what belongs to `count` numbers from `first` on, each answered before the next on its
+/// connection.
+async fn sent(uri: &Uri, bodies: &Bodies, first: usize, count: usize) -> Result<Round> {
     let next = Arc::new(AtomicUsize::new(first));
     let mut tasks = Vec::with_capacity(CONNECTIONS);
     for _ in 0..CONNECTIONS {
-        let (uri, body, next) = (uri.clone(), Arc::clone(body), Arc::clone(&next));
+        let (uri, bodies, next) = (uri.clone(), Arc::clone(bodies), Arc::clone(&next));
         tasks.push(tokio::spawn(async move {
             let mut sender = load::connect(&uri).await?;
             let mut round = Round::default();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= first + requests {
+                if number >= first + count {
                     return anyhow::Ok(round);
                 }
-                let request = Prepared { uri: uri.clone(), body: body(number) };
-                let began = Instant::now();
-                let response = load::send(&mut sender, &request).await?;
-                ensure!(response.status().is_success(), "{}", response.status());
-                response.into_body().collect().await?;
-                round.times.push(began.elapsed());
+                for body in bodies(number) {
+                    let request = Prepared { uri: uri.clone(), body };
+                    let began = Instant::now();
+                    let response = load::send(&mut sender, &request).await?;
+                    ensure!(response.status().is_success(), "{}", response.status());
+                    response.into_body().collect().await?;
+                    round.times.push(began.elapsed());
+                }
             }
         }));
     }
@@ -143,10 +146,10 @@ async fn shares(toolgate: &Path, sim: &Target, requests: usize) -> Result<()> {
     Ok(())
 }
 
-type Pair = (&'static str, &'static str, Body, Body);
+type Pair = (&'static str, &'static str, Bodies, Bodies);
 
 fn cases() -> Vec<Pair> {
-    let response = |length: usize, tools: usize, store: bool| -> Body {
+    let response = |length: usize, tools: usize, store: bool| -> Bodies {
         let tools: Vec<Value> = (0..tools)
             .map(|number| {
                 let tool = cases::tool(number, 1500);
@@ -157,7 +160,7 @@ fn cases() -> Vec<Pair> {
             &json!({"model": "gemini-3.6-flash", "store": store, "tools": tools, "input": words(length, "")}),
         )
     };
-    let message = |words: String, tools: usize| -> Body {
+    let message = |words: String, tools: usize| -> Bodies {
         let tools: Vec<Value> = (0..tools).map(|number| cases::tool(number, 1500)).collect();
         let messages = json!([{"role": "user", "content": words}]);
         numbered(
@@ -194,11 +197,11 @@ fn words(length: usize, last: &str) -> String {
 }
 
 /// A body that is different for every number, as conversations are.
-fn numbered(body: &Value) -> Body {
+fn numbered(body: &Value) -> Bodies {
     let text = body.to_string();
     let (head, tail) = text.split_once("NUMBER").unwrap_or((&text, ""));
     let (head, tail) = (head.to_owned(), tail.to_owned());
-    Arc::new(move |number| Bytes::from(format!("{head}{number}{tail}")))
+    Arc::new(move |number| vec![Bytes::from(format!("{head}{number}{tail}"))])
 }
 
 /// Very many conversations, each of ten turns, one after the other on each connection.
@@ -235,35 +238,15 @@ async fn endurance(
     Ok(())
 }
 
+/// Whole conversations, each by one client, turn by turn.
 async fn talked(uri: &Uri, first: usize, conversations: usize) -> Result<Round> {
-    let next = Arc::new(AtomicUsize::new(first));
-    let mut tasks = Vec::with_capacity(CONNECTIONS);
-    for _ in 0..CONNECTIONS {
-        let (uri, next) = (uri.clone(), Arc::clone(&next));
-        tasks.push(tokio::spawn(async move {
-            let mut sender = load::connect(&uri).await?;
-            let mut round = Round::default();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= first + conversations {
-                    return anyhow::Ok(round);
-                }
-                for turn in 0..TURNS {
-                    let input = format!("Turn {turn}: what is left to do in project {number}?");
-                    let body = json!({"model": "gemini-3.6-flash", "input": input, "conversation": format!("bench-{number}")});
-                    let request = Prepared { uri: uri.clone(), body: body.to_string().into() };
-                    let began = Instant::now();
-                    let response = load::send(&mut sender, &request).await?;
-                    ensure!(response.status().is_success(), "{}", response.status());
-                    response.into_body().collect().await?;
-                    round.times.push(began.elapsed());
-                }
-            }
-        }));
-    }
-    let mut rounds = Vec::with_capacity(CONNECTIONS);
-    for task in tasks {
-        rounds.push(task.await??);
-    }
-    Ok(Round::joined(rounds))
+    let turns: Bodies = Arc::new(|number| {
+        let turn = |turn| {
+            let input = format!("Turn {turn}: what is left to do in project {number}?");
+            let body = json!({"model": "gemini-3.6-flash", "input": input, "conversation": format!("bench-{number}")});
+            body.to_string().into()
+        };
+        (0..TURNS).map(turn).collect()
+    });
+    sent(uri, &turns, first, conversations).await
 }

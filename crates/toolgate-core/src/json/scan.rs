@@ -1,7 +1,7 @@
 //! Looking for the end of a value, and whether it is one.
 //!
-//! This is where most bytes of a body are looked at, and for most of them the only time: sixteen at
-//! once where they are text.
+//! This is where most bytes of a body are looked at, and for most of them the only time: thirty-two
+//! at once where they are text.
 
 /// The index of the first byte at or after `at` that is not white space.
 pub(super) fn space(bytes: &[u8], mut at: usize) -> usize {
