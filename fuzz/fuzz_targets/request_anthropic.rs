@@ -3,12 +3,14 @@
 
 #[path = "support/encode.rs"]
 mod encode;
+#[path = "support/mutate.rs"]
+mod mutate;
 
 use libfuzzer_sys::fuzz_target;
 use toolgate_core::anthropic::decode_request;
 
 fuzz_target!(|body: &str| {
     if let Ok(decoded) = encode::with_options(|options| decode_request(body, options)) {
-        encode::check(&decoded);
+        encode::check(&decoded, None);
     }
 });

@@ -3,6 +3,8 @@
 
 #[path = "support/encode.rs"]
 mod encode;
+#[path = "support/mutate.rs"]
+mod mutate;
 
 use libfuzzer_sys::fuzz_target;
 use toolgate_core::gemini::decode_request;
@@ -12,6 +14,6 @@ fuzz_target!(|body: &str| {
         encode::with_options(|options| decode_request(body, "gemini-3.6-flash", stream, options))
     };
     if let Ok(decoded) = read(true) {
-        encode::check(&decoded);
+        encode::check(&decoded, Some(body));
     }
 });

@@ -32,5 +32,7 @@ mod scenarios;
 mod schemas;
 #[path = "whole/snapshots.rs"]
 mod snapshots;
+#[path = "whole/strict.rs"]
+mod strict;
 #[path = "whole/support.rs"]
 mod support;

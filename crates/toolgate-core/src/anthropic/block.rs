@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::content::{Block, Content};
 use super::message::{Reader, required};
 use super::wire;
-use crate::canon::{BadRequest, LossCode, Media, MediaSource};
+use crate::canon::{BadRequest, LossCode, Media, MediaSource, data_url};
 use crate::json::{self, Path, Slice, Text, write};
 
 /// What a block says, be it in a message or in a tool's result.
@@ -178,13 +178,16 @@ impl<'a> Reader<'a, '_> {
         let mut mime =
             source.media_type.map(Text::into_cow).or_else(|| usual_mime.map(Cow::Borrowed));
         let source = match kind {
-            "base64" => MediaSource::Inline(source.data.ok_or_else(|| missing("data"))?),
+            "base64" => {
+                let data = source.data.ok_or_else(|| missing("data"))?;
+                MediaSource::inline(data, &at.field("data"))?
+            }
             "url" => {
                 let url = source.url.ok_or_else(|| missing("url"))?;
-                match data_url(&url) {
-                    Some((data_mime, data)) => {
-                        mime = Some(Cow::Owned(data_mime));
-                        MediaSource::Inline(data)
+                match data_url(&url, &at.field("url"))? {
+                    Some((said, bytes)) => {
+                        mime = said.map(Cow::Owned).or(mime);
+                        bytes
                     }
                     None => MediaSource::Uri(url),
                 }
@@ -210,16 +213,4 @@ fn push_text<'a>(out: &mut Vec<Piece<'a>>, text: Text<'a>) {
     if !text.is_empty() {
         out.push(Piece::Text(text));
     }
-}
-
-/// `data:image/png;base64,…`, taken apart.
-fn data_url(url: &Text<'_>) -> Option<(String, Text<'static>)> {
-    if !url.escaped().starts_with("data:") {
-        return None;
-    }
-    let url = url.decode();
-    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
-    let mime = head.strip_suffix(";base64")?;
-    let mime = mime.split(';').next().filter(|mime| !mime.is_empty())?;
-    Some((mime.to_owned(), Text::new(data)))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::request::reread;
 use super::wire;
-use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource};
+use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource, data_url};
 use crate::json::{Kind, Path, Raw, Text};
 
 /// A piece of a message's content.
@@ -92,13 +92,11 @@ fn media_at<'a>(
     let Some(url) = url.filter(|url| !url.is_empty()) else {
         return Err(at.field("url").bad("an address is needed"));
     };
-    if !is_data_url(&url) {
-        return Ok(Piece::Media(plain(None, MediaSource::Uri(url))));
-    }
-    let (mime, data) = data_url(&url).ok_or_else(|| {
-        at.field("url").bad("expected a data URL such as data:image/png;base64,…")
-    })?;
-    Ok(Piece::Media(plain(Some(mime.into()), MediaSource::Inline(data))))
+    let media = match data_url(&url, &at.field("url"))? {
+        Some((mime, bytes)) => plain(mime.map(Cow::Owned), bytes),
+        None => plain(None, MediaSource::Uri(url)),
+    };
+    Ok(Piece::Media(media))
 }
 
 fn sound<'a>(audio: Option<wire::InputAudio<'a>>, at: &Path<'_>) -> Result<Piece<'a>, BadRequest> {
@@ -106,7 +104,7 @@ fn sound<'a>(audio: Option<wire::InputAudio<'a>>, at: &Path<'_>) -> Result<Piece
         return Err(at.field("data").bad("sound is needed"));
     };
     let mime = format.map(|format| format!("audio/{}", format.decode()).into());
-    Ok(Piece::Media(plain(mime, MediaSource::Inline(data))))
+    Ok(Piece::Media(plain(mime, MediaSource::inline(data, &at.field("data"))?)))
 }
 
 fn file<'a>(
@@ -118,14 +116,14 @@ fn file<'a>(
     let name = file.filename.map(Text::into_cow);
     let mime = file.format.map(Text::into_cow);
     let (mime, source) = match (file.file_data, file.file_id) {
-        (Some(data), _) if is_data_url(&data) => {
-            let (own, data) = data_url(&data)
-                .ok_or_else(|| at.field("file_data").bad("expected base64 or a data URL"))?;
-            (mime.unwrap_or_else(|| own.into()), MediaSource::Inline(data))
-        }
         (Some(data), _) => {
-            let mime = mime.unwrap_or_else(|| Cow::Borrowed(mime_of(name.as_deref())));
-            (mime, MediaSource::Inline(data))
+            let at = at.field("file_data");
+            let (own, bytes) = match data_url(&data, &at)? {
+                Some((own, bytes)) => (own.map(Cow::Owned), bytes),
+                None => (None, MediaSource::inline(data, &at)?),
+            };
+            let guessed = || Cow::Borrowed(mime_of(name.as_deref()));
+            (mime.or(own).unwrap_or_else(guessed), bytes)
         }
         (None, Some(id)) if id.escaped().contains(':') || id.escaped().starts_with("files/") => {
             let media = Media { name, ..plain(mime, MediaSource::Uri(id)) };
@@ -145,24 +143,6 @@ fn file<'a>(
 
 fn plain<'a>(mime: Option<Cow<'a, str>>, source: MediaSource<'a>) -> Media<'a> {
     Media { mime, source, name: None, modifiers: Vec::new() }
-}
-
-fn is_data_url(url: &Text<'_>) -> bool {
-    url.escaped().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
-}
-
-/// The MIME type and the base64 text of a data URL. The text is cut out as it is written: it may
-/// be megabytes long.
-fn data_url(url: &Text<'_>) -> Option<(String, Text<'static>)> {
-    let (head, data) = url.escaped().get(5..)?.split_once(',')?;
-    let head = head.replace("\\/", "/");
-    let mime = head.strip_suffix(";base64")?;
-    let mime = mime.split(';').next().unwrap_or_default();
-    if mime.is_empty() || data.is_empty() {
-        return None;
-    }
-    let data = Raw::parse(format!("\"{data}\""))?.into_text()?;
-    Some((mime.to_owned(), data))
 }
 
 /// What a file is by its name. OpenAI takes PDFs only, so that is what a nameless one is.

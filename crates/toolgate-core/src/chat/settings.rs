@@ -30,7 +30,7 @@ pub(super) fn decode_settings<'a>(
             .extend(Raw::of(&["TEXT", "IMAGE"]).map(|raw| ("responseModalities".into(), raw)));
     }
     request.settings = Settings {
-        max_output_tokens: wire.max_completion_tokens.or(wire.max_tokens),
+        max_output_tokens: max_tokens(&wire)?,
         temperature: wire.temperature,
         top_p: wire.top_p,
         top_k: wire.top_k,
@@ -45,6 +45,20 @@ pub(super) fn decode_settings<'a>(
         },
     };
     Ok(())
+}
+
+/// The newer name counts.
+fn max_tokens(wire: &wire::Request<'_>) -> Result<Option<i64>, BadRequest> {
+    let (name, most) = match wire.max_completion_tokens {
+        Some(most) => ("max_completion_tokens", Some(most)),
+        None => ("max_tokens", wire.max_tokens),
+    };
+    match most {
+        Some(most) if most < 1 => {
+            Err(Path::Root.field(name).bad(format!("must be at least 1, not {most}")))
+        }
+        Some(_) | None => Ok(most),
+    }
 }
 
 fn stop<'a>(

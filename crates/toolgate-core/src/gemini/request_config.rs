@@ -36,7 +36,13 @@ pub(super) fn decode_generation_config<'a>(
                     losses.push(at.loss(LossCode::Ignored, "one answer is given"));
                 }
             }
-            "maxOutputTokens" => settings.max_output_tokens = Some(integer(&raw, &at)?),
+            "maxOutputTokens" => {
+                let most = integer(&raw, &at)?;
+                if most < 1 {
+                    return Err(at.bad(format!("must be at least 1, not {most}")));
+                }
+                settings.max_output_tokens = Some(most);
+            }
             "seed" => settings.seed = Some(integer(&raw, &at)?),
             "presencePenalty" => settings.presence_penalty = Some(number(&raw, &at)?),
             "frequencyPenalty" => settings.frequency_penalty = Some(number(&raw, &at)?),

@@ -244,10 +244,10 @@ fn media<'a>(
 ) -> Result<Option<Media<'a>>, BadRequest> {
     let (mime, source, name) = match (blob, file) {
         (Some(blob), _) => {
-            let Some(data) = blob.data else {
-                return Err(at.field("inlineData").field("data").bad("bytes are needed"));
-            };
-            (blob.mime_type, MediaSource::Inline(data), blob.display_name)
+            let at = at.field("inlineData");
+            let at = at.field("data");
+            let data = blob.data.ok_or_else(|| at.bad("bytes are needed"))?;
+            (blob.mime_type, MediaSource::inline(data, &at)?, blob.display_name)
         }
         (None, Some(file)) => {
             let Some(uri) = file.file_uri else {

@@ -96,7 +96,7 @@ impl<'a> Conversation<'a, '_> {
         let format = format.as_deref().unwrap_or("png");
         let media = Media {
             mime: Some(Cow::Owned(format!("image/{format}"))),
-            source: MediaSource::Inline(data),
+            source: MediaSource::inline(data, &at.field("result"))?,
             name: None,
             modifiers: Vec::new(),
         };

@@ -2,12 +2,9 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use super::fields::{string, text};
 use super::wire::{Audio, Content};
-use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource, Part, ResultPart};
+use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource, Part, ResultPart, data_url};
 use crate::json::{self, Kind, Path, Raw, Text};
 
 /// A piece of a message or of a tool's output.
@@ -154,7 +151,7 @@ fn decode_image<'a>(
         Kind::Array | Kind::Bool | Kind::Null | Kind::Number | Kind::String => address.into_text(),
     };
     let address = address.ok_or_else(|| at.bad("expected a string"))?;
-    Ok(Some(Piece::Media(media_at(address, None))))
+    Ok(Some(Piece::Media(media_at(address, None, &at)?)))
 }
 
 /// Chat's `{"url": …}`.
@@ -170,21 +167,17 @@ fn decode_file<'a>(
 ) -> Result<Option<Piece<'a>>, BadRequest> {
     let name = string(part.filename.as_ref(), at, "filename")?;
     if let Some(address) = text(part.file_url.as_ref(), at, "file_url")? {
-        return Ok(Some(Piece::Media(media_at(address, name))));
+        return Ok(Some(Piece::Media(media_at(address, name, &at.field("file_url"))?)));
     }
     let Some(data) = text(part.file_data.as_ref(), at, "file_data")? else {
         return unreachable_file(part.file_id.as_ref(), at, losses);
     };
-    let plain = data.decode();
-    let media = match data_url(&plain) {
-        Some((mime, bytes)) => inline(mime.map(str::to_owned), &bytes, name),
-        None => {
-            let mime = name.as_deref().and_then(mime_of).map(Cow::Borrowed);
-            let source = MediaSource::Inline(data.clone());
-            Media { mime, source, name, modifiers: Vec::new() }
-        }
+    let at = at.field("file_data");
+    let (mime, source) = match data_url(&data, &at)? {
+        Some(found) => found,
+        None => (None, MediaSource::inline(data, &at)?),
     };
-    Ok(Some(Piece::Media(media)))
+    Ok(Some(Piece::Media(inline(mime, source, name))))
 }
 
 fn decode_audio<'a>(
@@ -197,7 +190,7 @@ fn decode_audio<'a>(
     let audio: Audio<'a> = json::read(json, &at, losses)?;
     let data = audio.data.ok_or_else(|| at.field("data").bad("missing"))?;
     let mime = audio.format.map(|format| Cow::Owned(format!("audio/{}", format.0)));
-    let source = MediaSource::Inline(data);
+    let source = MediaSource::inline(data, &at.field("data"))?;
     Ok(Piece::Media(Media { mime, source, name: None, modifiers: Vec::new() }))
 }
 
@@ -217,58 +210,29 @@ fn unreachable_file<'a>(
 }
 
 /// A medium at an address; a `data:` address is opened.
-pub(super) fn media_at<'a>(address: Text<'a>, name: Option<Cow<'a, str>>) -> Media<'a> {
-    let plain = address.decode();
-    if let Some((mime, bytes)) = data_url(&plain) {
-        return inline(mime.map(str::to_owned), &bytes, name);
+pub(super) fn media_at<'a>(
+    address: Text<'a>,
+    name: Option<Cow<'a, str>>,
+    at: &Path<'_>,
+) -> Result<Media<'a>, BadRequest> {
+    if let Some((mime, source)) = data_url(&address, at)? {
+        return Ok(inline(mime, source, name));
     }
+    let plain = address.decode();
     let path = plain.split(['?', '#']).next().unwrap_or_default();
     let mime = name.as_deref().and_then(mime_of).or_else(|| mime_of(path)).map(Cow::Borrowed);
     drop(plain);
-    Media { mime, source: MediaSource::Uri(address), name, modifiers: Vec::new() }
+    Ok(Media { mime, source: MediaSource::Uri(address), name, modifiers: Vec::new() })
 }
 
-fn inline<'a>(mime: Option<String>, base64: &str, name: Option<Cow<'a, str>>) -> Media<'a> {
+fn inline<'a>(
+    mime: Option<String>,
+    source: MediaSource<'a>,
+    name: Option<Cow<'a, str>>,
+) -> Media<'a> {
     let guessed = || name.as_deref().and_then(mime_of).map(Cow::Borrowed);
-    Media {
-        mime: mime.map(Cow::Owned).or_else(guessed),
-        source: MediaSource::Inline(Text::new(base64)),
-        name,
-        modifiers: Vec::new(),
-    }
-}
-
-/// The type and the base64 text of a `data:` address (RFC 2397).
-fn data_url(address: &str) -> Option<(Option<&str>, Cow<'_, str>)> {
-    let scheme = address.get(..5)?;
-    let (head, data) =
-        scheme.eq_ignore_ascii_case("data:").then(|| &address[5..])?.split_once(',')?;
-    let mut words = head.split(';').map(str::trim);
-    let mime = words.next().filter(|mime| mime.contains('/'));
-    if words.any(|word| word.eq_ignore_ascii_case("base64")) {
-        return Some((mime, Cow::Borrowed(data)));
-    }
-    Some((mime.or(Some("text/plain")), Cow::Owned(STANDARD.encode(percent_decoded(data)))))
-}
-
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let hex = (byte == b'%').then(|| text.get(at + 1..at + 3)).flatten();
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    out
+    let mime = mime.map(Cow::Owned).or_else(guessed);
+    Media { mime, source, name, modifiers: Vec::new() }
 }
 
 /// The MIME type that a file name's ending stands for.

@@ -111,7 +111,10 @@ fn screenshot<'a>(
     };
     let fields: json::Fields<'a> = json::read(json, at, losses)?;
     match fields.get("image_url").cloned().and_then(Raw::into_text) {
-        Some(address) => Ok(vec![ResultPart::Media(media_at(address, None))]),
+        Some(address) => {
+            let media = media_at(address, None, &at.field("image_url"))?;
+            Ok(vec![ResultPart::Media(media)])
+        }
         None => {
             losses.push(at.loss(LossCode::PartDropped, "a picture at OpenAI, not to be read here"));
             Ok(Vec::new())

@@ -131,11 +131,11 @@ fn f1_media_in_messages_and_results() {
     }
     check(
         r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBOR/w=="}}"#,
-        r#"image/png inline "iVBOR/w==""#,
+        r#"image/png inline "iVBOR/w=""#,
     );
     check(
         r#"{"type":"image_url","image_url":{"url":"data:image\/png;base64,iV\/w"}}"#,
-        r#"image/png inline "iV\/w""#,
+        r#"image/png inline "iV/w""#,
     );
     check(
         r#"{"type":"image_url","image_url":"https://pictures.test/a.png"}"#,

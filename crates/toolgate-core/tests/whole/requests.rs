@@ -495,7 +495,7 @@ fn with_extras(
 }
 
 /// Reads the body and sends it to every target.
-fn check(dialect: Dialect, body: &str) -> Result<(), TestCaseError> {
+pub(crate) fn check(dialect: Dialect, body: &str) -> Result<(), TestCaseError> {
     let Ok(mut decoded) = support::decode(dialect, body, &Sealer::default()) else { return Ok(()) };
     decoded.request.place_signatures();
     let cache = Cache::default();

@@ -29,8 +29,9 @@ impl Graph {
         circle(from) == circle(to) && self.endless.get(from) == Some(&true)
     }
 
-    pub(super) fn order(&self) -> &[DefId] {
-        &self.order
+    /// The definitions, each before those that it refers to, and those of a circle together.
+    pub(super) fn circles(&self) -> impl Iterator<Item = &[DefId]> {
+        self.order.chunk_by(|one, two| self.circle.get(*one) == self.circle.get(*two))
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
         let graph = circles(&[vec![1], vec![2], vec![1, 3], vec![], vec![4]]);
         assert!(graph.is_endless(1, 2) && graph.is_endless(2, 1) && graph.is_endless(4, 4));
         assert!(!graph.is_endless(0, 1) && !graph.is_endless(2, 3) && !graph.is_endless(3, 3));
-        let place = |id| graph.order().iter().position(|it| *it == id);
+        let place = |id| graph.order.iter().position(|it| *it == id);
         assert!(place(0) < place(1) && place(1) < place(3) && place(2) < place(3));
     }
 

@@ -23,14 +23,17 @@ pub(super) fn limit<'t>(document: &mut Document<'t>, graph: &Graph, findings: &m
     let mut limiter =
         Limiter { findings, used: 0, levels: vec![0; document.defs.len()], from: None, graph };
     limiter.visit(&mut document.root, 1);
-    for &id in graph.order() {
-        let level = limiter.levels.get(id).copied().unwrap_or(0);
+    for circle in graph.circles() {
         // Level 0: nothing that is left refers to it.
-        if let Some(node) = document.defs.get_mut(id).and_then(|def| def.node.as_mut())
-            && level > 0
-        {
-            limiter.from = Some(id);
-            limiter.visit(node, level.max(2));
+        if circle.iter().all(|id| limiter.levels.get(*id).is_none_or(|level| *level == 0)) {
+            continue;
+        }
+        for &id in circle {
+            let level = limiter.levels.get(id).copied().unwrap_or(0);
+            if let Some(node) = document.defs.get_mut(id).and_then(|def| def.node.as_mut()) {
+                limiter.from = Some(id);
+                limiter.visit(node, level.max(2));
+            }
         }
     }
     limit_items(document, graph, findings);
@@ -173,13 +176,18 @@ fn limit_items<'t>(document: &mut Document<'t>, graph: &Graph, findings: &mut Fi
     // A definition counts as often as it is used; an endless one is unrolled.
     let mut times = vec![0_u64; document.defs.len()];
     count_uses(&document.root, 1, &mut times, &|_| false);
-    for &id in graph.order() {
-        let Some(node) = document.defs.get(id).and_then(|def| def.node.as_ref()) else { continue };
-        if graph.is_endless(id, id) {
-            times[id] = times[id].saturating_mul(2);
+    for circle in graph.circles() {
+        // Whoever uses one of a circle uses them all.
+        let mut uses = circle.iter().fold(0_u64, |sum, id| sum.saturating_add(times[*id]));
+        if circle.iter().any(|id| graph.is_endless(*id, *id)) {
+            uses = uses.saturating_mul(2);
         }
-        let uses = times[id];
-        count_uses(node, uses, &mut times, &|to| graph.is_endless(id, to));
+        for &id in circle {
+            times[id] = uses;
+            if let Some(node) = document.defs.get(id).and_then(|def| def.node.as_ref()) {
+                count_uses(node, uses, &mut times, &|to| graph.is_endless(id, to));
+            }
+        }
     }
     let mut counts = Vec::new();
     collect_items(&document.root, 1, &mut counts);

@@ -12,6 +12,7 @@
 //! or whose schema the client does not say.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::EncodeOptions;
 use super::declare::{Declared, Parameters, emit};
@@ -20,7 +21,7 @@ use crate::canon::{BadRequest, Loss, LossCode, Losses, OutputFormat, Request, Sc
 use crate::gemini::upstream::Backend;
 use crate::gemini::upstream::history::Rules;
 use crate::json::{Kind, Raw, Text};
-use crate::schema::{Emit, Placement};
+use crate::schema::{Emit, Placement, compile_output};
 
 /// How the answer is asked for.
 #[derive(Debug, Default)]
@@ -99,14 +100,11 @@ fn json_mode<'r>(
         (SchemaForm::Gemini, Backend::Developer) => Emit::ParametersDeveloper,
         (SchemaForm::Gemini, Backend::Vertex) => Emit::ParametersVertex,
     };
-    let mut json = match form {
-        SchemaForm::JsonSchema => ("responseJsonSchema", schema.compact().into_owned()),
-        SchemaForm::Gemini => ("responseSchema", schema.compact().into_owned()),
-    };
     // A function's parameters are an object; an answer need not be one.
+    let mut compiled = None;
     if may_be_object(schema) {
-        let compiled = options.cache.compile(Some(schema), *form, emit);
-        if let Some(reason) = &compiled.refused {
+        let object = options.cache.compile(Some(schema), *form, emit);
+        if let Some(reason) = &object.refused {
             if options.strict {
                 let reason = format!("the schema of the answer cannot be used: {reason}");
                 return Err(BadRequest { at: AT.to_owned(), reason });
@@ -115,14 +113,16 @@ fn json_mode<'r>(
             instruct(toolbox, request, losses);
             return Ok(());
         }
-        report(&compiled.losses, losses);
-        match compiled.placement {
-            Placement::Absent => {}
-            Placement::JsonSchema => json = ("responseJsonSchema", compiled.json.clone()),
-            Placement::Parameters => json = ("responseSchema", compiled.json.clone()),
-        }
+        compiled = Some(object).filter(|object| object.placement != Placement::Absent);
     }
-    toolbox.output = Output::Json { schema: Some(json) };
+    let compiled = compiled.unwrap_or_else(|| Arc::new(compile_output(schema, *form, emit)));
+    report(&compiled.losses, losses);
+    let name = match compiled.placement {
+        Placement::Absent => return Ok(()),
+        Placement::JsonSchema => "responseJsonSchema",
+        Placement::Parameters => "responseSchema",
+    };
+    toolbox.output = Output::Json { schema: Some((name, compiled.json.clone())) };
     Ok(())
 }
 
@@ -150,14 +150,14 @@ fn answer_by_function<'r>(
          needed any more; never answer in words.",
     )];
     notes.extend(compiled.note.clone().map(Cow::Owned));
-    let written = |name| Parameters::Written(name, schema.compact().into_owned().into());
+    // Where no member is named, the answer may be any object.
     let parameters = match (compiled.placement, emit) {
         (Placement::JsonSchema | Placement::Parameters, _) => Parameters::Compiled(compiled),
         (Placement::Absent, Emit::JsonSchema | Emit::JsonSchemaRaw) => {
-            written("parametersJsonSchema")
+            Parameters::Written("parametersJsonSchema", r#"{"type":"object"}"#.into())
         }
         (Placement::Absent, Emit::ParametersDeveloper | Emit::ParametersVertex) => {
-            written("parameters")
+            Parameters::Written("parameters", r#"{"type":"OBJECT"}"#.into())
         }
     };
     let name = rules.names.fresh("final_answer");
