@@ -60,20 +60,72 @@ async fn k2_a_dead_upstream_is_an_error() {
     }
 }
 
-/// K1, K2: Gemini's clients take nothing but data. A stream whose upstream is silent for too long ends
-/// without a finish, which makes them ask again.
-#[tokio::test]
-async fn k2_gemini_clients_get_data_and_an_end() {
-    let settings = "[liveness]\nping_seconds = 1\n[upstream]\nidle_seconds = 2";
-    let lab = Lab::with(scripted(Fault::Stall { after: 1, ms: None }), settings).await;
-    let ask = serde_json::json!({"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]});
+/// What a client of Gemini's own dialect gets for one question.
+async fn asked_as_gemini(lab: &Lab) -> String {
+    let ask = serde_json::json!({
+        "contents": [{"role": "user", "parts": [{"text": "Hi."}]}],
+        "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
+    });
     let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
     let got = lab.post(path, &ask).await;
-    assert!(got.status.is_success());
-    let text = got.text();
+    assert!(got.status.is_success(), "{}", got.text());
+    got.text()
+}
+
+/// Data alone, and at the end an error: as an event, and as Google's own errors stand in a stream.
+#[track_caller]
+fn check_told(text: &str) {
     assert!(text.contains("First") && !text.contains("finishReason"), "{text}");
-    assert!(text.lines().all(|line| line.is_empty() || line.starts_with("data: ")), "{text}");
-    assert!(text.ends_with("\n\n") || text.ends_with("\r\n\r\n"), "{text}");
+    let (events, bare) = text.rsplit_once("\r\n\r\n").unwrap_or_default();
+    assert!(events.lines().all(|line| line.is_empty() || line.starts_with("data: ")), "{text}");
+    let framed = events.lines().next_back().and_then(|line| line.strip_prefix("data: "));
+    assert_eq!(framed, Some(bare), "{text}");
+    assert!(bare.starts_with("{\"error\":{\"code\":503,") && bare.ends_with("}}"), "{text}");
+}
+
+/// K1, K2: Gemini's clients take nothing but data. Where the upstream is silent for too long they are
+/// told; an end without a finish is an answer to gemini-cli once it has given results.
+#[tokio::test]
+async fn k2_gemini_clients_get_data_and_an_error() {
+    let settings = "[liveness]\nping_seconds = 1\n[upstream]\nidle_seconds = 2";
+    let lab = Lab::with(scripted(Fault::Stall { after: 1, ms: None }), settings).await;
+    check_told(&asked_as_gemini(&lab).await);
+}
+
+/// D12: so they are where the stream is cut, in the middle of an event or between two.
+#[tokio::test]
+async fn d12_gemini_clients_are_told_that_a_stream_was_cut() {
+    for fault in [Fault::Reset { after: 900 }, Fault::Cut { after: 900 }] {
+        check_told(&asked_as_gemini(&Lab::with(scripted(fault), "").await).await);
+    }
+}
+
+/// H2: so they are where there were only thoughts, or a call that could not be read: not every client
+/// knows what that means.
+#[tokio::test]
+async fn h2_gemini_clients_are_told_that_a_turn_was_only_thoughts() {
+    for fault in [Fault::ThinkingOnly, Fault::MalformedCall] {
+        let script =
+            Script::new().thought("First, thoughts.").text("Words.").fault(fault.clone()).times(0);
+        let config = SimConfig { driver: Driver::Script(script), ..SimConfig::default() };
+        let text = asked_as_gemini(&Lab::with(config, "").await).await;
+        assert!(text.contains("First") && !text.contains("finishReason"), "{fault:?}: {text}");
+        assert_eq!(text.matches("{\"error\":{\"code\":500,").count(), 2, "{fault:?}: {text}");
+    }
+}
+
+/// D12: a turn that has a call goes on from it. Whoever was told to ask again would run it twice.
+#[tokio::test]
+async fn d12_gemini_clients_keep_a_call_before_a_cut() {
+    let script = Script::new()
+        .call("list_files", serde_json::json!({}))
+        .text("And more words than will ever come. ".repeat(20))
+        .fault(Fault::Cut { after: 900 })
+        .times(0);
+    let config = SimConfig { driver: Driver::Script(script), ..SimConfig::default() };
+    let text = asked_as_gemini(&Lab::with(config, "").await).await;
+    assert!(text.contains("functionCall") && !text.contains("error"), "{text}");
+    assert!(text.ends_with("\r\n\r\n"), "{text}");
 }
 
 /// A connection that breaks in the middle is an error that the client can see.

@@ -6,6 +6,9 @@
 //! ```
 //!
 //! Google's SDKs read lines: no event names, no comments, no `[DONE]`. There is no sign of life.
+//!
+//! An error is said twice in SSE: as an event, which Google does at times, and after that as it is,
+//! which Google does as a rule. Some clients see only the one, some only the other.
 
 use super::error::write_error;
 use super::response::{
@@ -28,6 +31,8 @@ pub struct StreamEncoder {
     /// The last text, while its signature may still follow: a signed text is one part.
     held: Option<Held>,
     begun: bool,
+    /// The client has a call to run.
+    called: bool,
     ended: bool,
 }
 
@@ -49,6 +54,7 @@ impl StreamEncoder {
             usage: Usage::default(),
             held: None,
             begun: false,
+            called: false,
             ended: false,
         };
         encoder.start(&Start::default());
@@ -150,7 +156,10 @@ impl Encoder for StreamEncoder {
             Event::Text(text) => self.hold(text, false),
             Event::Thought(text) => self.hold(text, true),
             Event::Signature { .. } => {}
-            Event::Call(call) => self.one(out, |out| write_call(out, call)),
+            Event::Call(call) => {
+                self.called = true;
+                self.one(out, |out| write_call(out, call));
+            }
             Event::Media(media) => self.one(out, |out| write_media(out, media)),
             Event::Server(activity) => self.raw(out, &activity.part),
             Event::Grounding(raw) => self.chunk(out, None, empty_part, |out| {
@@ -162,11 +171,16 @@ impl Encoder for StreamEncoder {
                 self.end(out);
             }
             Event::Fail(failure) => {
-                // Clients ask again after a stream that just ends, and give up after one that breaks.
-                if failure.kind != FailureKind::Cut {
+                // Clients go on from the calls that they have, and would run them twice if they
+                // asked again. Without any they take a stream that just ends for an answer.
+                if failure.kind != FailureKind::Cut || !self.called {
                     self.open(out);
                     write_error(out, failure, None);
                     self.close(out);
+                    if self.echo.framing == Framing::Sse {
+                        write_error(out, failure, None);
+                        out.push(b'\n');
+                    }
                 }
                 self.end(out);
             }

@@ -244,8 +244,20 @@ fn g3_grounding_is_passed_on() {
 fn d12_late_failures() {
     let cut = Failure::new(FailureKind::Cut, "the upstream closed the stream");
     let (sse, _) = encode(&[text("a"), Event::Fail(cut.clone())]);
-    assert!(sse.error.is_none() && sse.finish.is_none(), "a cut stream just ends");
-    assert_eq!(stream(&[Event::Fail(cut)], Framing::Array), b"[]");
+    assert_eq!(sse.error.unwrap()["code"], 503);
+    assert!(sse.finish.is_none());
+    // As an event for those who read events, and bare, as Google does it, for those who look for that.
+    let both = String::from_utf8(stream(&[Event::Fail(cut.clone())], Framing::Sse)).unwrap();
+    let (framed, bare) = both.split_once("\r\n\r\n").unwrap();
+    assert_eq!(framed.strip_prefix("data: "), bare.strip_suffix('\n'), "{both}");
+    // Who has a call goes on from it.
+    let (sse, _) = encode(&[call(None, "{}", None), Event::Fail(cut.clone())]);
+    assert!(sse.error.is_none() && sse.finish.is_none());
+    assert!(
+        String::from_utf8(stream(&[Event::Fail(cut)], Framing::Array))
+            .unwrap()
+            .starts_with("[{\"error\":")
+    );
 
     let own = Failure::new(FailureKind::Overloaded, "busy");
     let (sse, _) = encode(&[text("a"), Event::Fail(own)]);

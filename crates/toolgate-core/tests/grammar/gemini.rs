@@ -24,14 +24,21 @@ impl Seen {
     }
 }
 
-/// Reads a stream with `alt=sse` as Google's SDKs do: line by line, data lines only.
+/// Reads a stream with `alt=sse` as Google's SDKs do: line by line, data lines only. After an error
+/// the same may stand bare, which is where some of them look for it.
 #[track_caller]
 pub(crate) fn check_sse(bytes: &[u8]) -> Seen {
     let text = std::str::from_utf8(bytes).expect("a stream is UTF-8");
     assert!(!text.contains(['\u{2028}', '\u{2029}', '\u{85}']), "a stray line break");
-    let mut chunks = Vec::new();
+    let mut chunks: Vec<Value> = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
+        if let Some(bare) = rest.strip_suffix('\n').filter(|rest| rest.starts_with('{')) {
+            let bare: Value = serde_json::from_str(bare).expect("a bare error is JSON");
+            assert!(bare.get("error").is_some(), "neither data nor an error: {bare}");
+            assert_eq!(Some(&bare), chunks.last(), "another error than the one before");
+            break;
+        }
         let (frame, after) = rest.split_once("\r\n\r\n").expect("frames end in a blank line");
         rest = after;
         let data = frame.strip_prefix("data: ").unwrap_or_else(|| panic!("not data: {frame:?}"));

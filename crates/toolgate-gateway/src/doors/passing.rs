@@ -33,6 +33,8 @@ pub(super) struct Passing {
     kept: BytesMut,
     /// How much of it is known to hold no end of an event: one of megabytes comes in many pieces.
     searched: usize,
+    /// What follows everything else, in a piece of its own: where Google's JavaScript SDK sees it.
+    last_words: Bytes,
     _room: std::sync::Arc<crate::app::Admitted>,
 }
 
@@ -89,6 +91,7 @@ impl Passing {
             request_id: visit.request_id.clone(),
             kept: BytesMut::new(),
             searched: 0,
+            last_words: Bytes::new(),
             _room: visit.room.clone(),
         };
         while let Some(body) = &mut passing.body
@@ -127,6 +130,10 @@ impl Passing {
     fn stop(&mut self) {
         if self.body.take().is_some() {
             self.decoder.finish(&mut self.heard);
+            if self.is_events {
+                self.mend_end();
+                self.own_up();
+            }
         }
     }
 
@@ -144,19 +151,42 @@ impl Passing {
         }
     }
 
-    /// Says that a turn was nothing but thoughts, which were shown: it looks like a success else.
+    /// Says that a turn was nothing but thoughts, or was cut: it looks like a success else. gemini-cli
+    /// asks again after an end without a finish, but not where it has just given results; opencode does
+    /// not know of malformed calls. A turn with calls goes on from them; whoever asked again would run
+    /// them twice.
     fn own_up(&mut self) {
-        if let Some(Err(failure)) = &self.heard.end
-            && failure.kind == FailureKind::EmptyTurn
-            && self.is_events
-        {
-            let finish = finish_at(&self.kept).unwrap_or_else(|| events_end(&self.kept));
-            let error = encode_error(failure, &self.request_id).body;
-            self.kept.truncate(finish);
-            self.kept.extend_from_slice(b"data: ");
-            self.kept.extend_from_slice(&error);
-            self.kept.extend_from_slice(b"\r\n\r\n");
+        let Some(Err(failure)) = &self.heard.end else { return };
+        let is_silent = match failure.kind {
+            // One that showed nothing at all is Gemini's own word, which clients know.
+            FailureKind::EmptyTurn => self.heard.visible,
+            FailureKind::MalformedCall => self.heard.visible && !self.heard.said,
+            FailureKind::Cut => self.heard.calls.is_empty(),
+            FailureKind::Authentication
+            | FailureKind::Billing
+            | FailureKind::ContextTooLong
+            | FailureKind::Internal
+            | FailureKind::InvalidRequest
+            | FailureKind::NotFound
+            | FailureKind::Overloaded
+            | FailureKind::Permission
+            | FailureKind::QuotaExhausted
+            | FailureKind::RateLimited
+            | FailureKind::Timeout
+            | FailureKind::TooLarge
+            | FailureKind::Unsupported
+            | FailureKind::UpstreamProtocol => false,
+        };
+        if !is_silent {
+            return;
         }
+        let error = encode_error(failure, &self.request_id).body;
+        let said = finish_at(&self.kept).unwrap_or_else(|| events_end(&self.kept));
+        self.kept.truncate(said);
+        self.kept.extend_from_slice(b"data: ");
+        self.kept.extend_from_slice(&error);
+        self.kept.extend_from_slice(b"\r\n\r\n");
+        self.last_words = Bytes::from(error);
     }
 
     /// Whether the end of a turn without a word is kept back until it is known for one.
@@ -181,8 +211,12 @@ impl Passing {
             self.searched = self.kept.len();
             return whole;
         }
-        // The end. An event that was cut would keep clients from asking again: gemini-cli gives up
-        // on JSON that it cannot read. Google's errors in a stream are not events.
+        self.kept.split().freeze()
+    }
+
+    /// Puts the last event in order. One that was cut would keep clients from asking again: gemini-cli
+    /// gives up on JSON that it cannot read. Google's errors in a stream are not events.
+    fn mend_end(&mut self) {
         let whole = events_end(&self.kept);
         let rest = &self.kept[whole..];
         match rest.strip_prefix(b"data:") {
@@ -196,7 +230,6 @@ impl Passing {
             None if b"data:".starts_with(rest) => self.kept.truncate(whole),
             None => {}
         }
-        self.kept.split().freeze()
     }
 }
 
@@ -232,7 +265,10 @@ impl http_body::Body for Passing {
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
             }
-            let Some(body) = &mut this.body else { return Poll::Ready(None) };
+            let Some(body) = &mut this.body else {
+                let last = std::mem::take(&mut this.last_words);
+                return Poll::Ready((!last.is_empty()).then(|| Ok(Frame::data(last))));
+            };
             match Pin::new(body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
                     this.last = Instant::now();
@@ -247,12 +283,9 @@ impl http_body::Body for Passing {
                     }
                     this.kept.extend_from_slice(&bytes);
                 }
-                // A connection that breaks ends the stream without a finish: Gemini's clients retry
-                // that, while they give up on a broken connection.
-                Poll::Ready(Some(Err(_)) | None) => {
-                    this.stop();
-                    this.own_up();
-                }
+                // However it ended: Gemini's clients retry after an error that they are told, while
+                // they give up on a broken connection.
+                Poll::Ready(Some(Err(_)) | None) => this.stop(),
                 Poll::Pending => {
                     ready!(this.silence.as_mut().poll(context));
                     let until = this.last + this.idle;
