@@ -30,7 +30,8 @@ use crate::json::Raw;
 /// Seals and opens envelopes.
 #[derive(Clone, Default)]
 pub struct Sealer {
-    key: Option<[u8; 32]>,
+    /// Has taken the key in; each envelope goes on from a copy.
+    keyed: Option<Hmac<Sha256>>,
 }
 
 /// What an envelope holds.
@@ -90,6 +91,18 @@ pub enum Sealed<'a> {
     Part(Raw<'a>),
 }
 
+impl Sealed<'_> {
+    /// About how long its payload is.
+    fn payload_len(&self) -> usize {
+        match self {
+            Sealed::Call { signature, .. }
+            | Sealed::Text { signature, .. }
+            | Sealed::Thought { signature, .. } => signature.expose().len(),
+            Sealed::Part(raw) => raw.get().len() * 4 / 3,
+        }
+    }
+}
+
 /// What a client gave back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opened<'a> {
@@ -104,33 +117,49 @@ pub enum Opened<'a> {
 impl Sealer {
     /// A sealer whose envelopes nobody else can make.
     pub fn with_key(key: [u8; 32]) -> Self {
-        Self { key: Some(key) }
+        Self { keyed: Hmac::new_from_slice(&key).ok() }
     }
 
     /// Makes an envelope's text: printable ASCII without quotes or backslashes.
     pub fn seal(&self, envelope: &Envelope<'_>) -> String {
-        let (on, payload): (Cow<'_, str>, Cow<'_, str>) = match &envelope.on {
-            Sealed::Call { token, signature } => {
-                let mark = signature.mark().map(|ToolMark(mark)| URL_SAFE_NO_PAD.encode(mark));
-                let on = match mark {
-                    Some(mark) => format!("c:{token}:{mark}"),
-                    None => format!("c:{token}"),
-                };
-                (on.into(), signature.expose().into())
-            }
-            Sealed::Text { len, signature } => {
-                (format!("t:{len}").into(), signature.expose().into())
-            }
-            Sealed::Thought { len, signature } => {
-                (format!("h:{len}").into(), signature.expose().into())
-            }
-            Sealed::Part(raw) => ("p".into(), URL_SAFE_NO_PAD.encode(&*raw.compact()).into()),
-        };
         let Issuer { model, backend } = &envelope.issuer;
-        let model = URL_SAFE_NO_PAD.encode(model);
-        let body = format!("{}.{model}.{on}.{payload}", backend_letter(*backend));
-        let mac = self.mac(&body).map_or_else(|| "-".to_owned(), |mac| URL_SAFE_NO_PAD.encode(mac));
-        format!("{MARK}{mac}.{body}")
+        let mut body = String::with_capacity(128 + envelope.on.payload_len());
+        body.push(backend_letter(*backend));
+        body.push('.');
+        URL_SAFE_NO_PAD.encode_string(model, &mut body);
+        body.push('.');
+        match &envelope.on {
+            Sealed::Call { token, signature } => {
+                body.push_str("c:");
+                body.push_str(token);
+                if let Some(ToolMark(mark)) = signature.mark() {
+                    body.push(':');
+                    URL_SAFE_NO_PAD.encode_string(mark, &mut body);
+                }
+                body.push('.');
+                body.push_str(signature.expose());
+            }
+            Sealed::Text { len, signature } => measured(&mut body, "t:", *len, signature),
+            Sealed::Thought { len, signature } => measured(&mut body, "h:", *len, signature),
+            Sealed::Part(raw) => {
+                body.push_str("p.");
+                URL_SAFE_NO_PAD.encode_string(&*raw.compact(), &mut body);
+            }
+        }
+        self.marked(MARK, &body)
+    }
+
+    /// A body with its mark and its MAC before it.
+    fn marked(&self, mark: &str, body: &str) -> String {
+        let mut text = String::with_capacity(mark.len() + 23 + body.len());
+        text.push_str(mark);
+        match self.mac(body) {
+            Some(mac) => URL_SAFE_NO_PAD.encode_string(mac, &mut text),
+            None => text.push('-'),
+        }
+        text.push('.');
+        text.push_str(body);
+        text
     }
 
     /// Reads what a client gave back.
@@ -146,8 +175,7 @@ impl Sealer {
     /// Seals words of our own that a client keeps for us (the summary of a conversation).
     pub fn seal_text(&self, text: &str) -> String {
         let body = format!("s.{}", URL_SAFE_NO_PAD.encode(text));
-        let mac = self.mac(&body).map_or_else(|| "-".to_owned(), |mac| URL_SAFE_NO_PAD.encode(mac));
-        format!("{TEXT_MARK}{mac}.{body}")
+        self.marked(TEXT_MARK, &body)
     }
 
     /// Reads what [`seal_text`](Self::seal_text) made; `None` for anything else.
@@ -160,7 +188,7 @@ impl Sealer {
     }
 
     fn mac(&self, body: &str) -> Option<[u8; 16]> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?).ok()?;
+        let mut mac = self.keyed.clone()?;
         mac.update(body.as_bytes());
         let mut short = [0; 16];
         short.copy_from_slice(&mac.finalize().into_bytes()[..16]);
@@ -168,12 +196,8 @@ impl Sealer {
     }
 
     fn verifies(&self, mac: &str, body: &str) -> bool {
-        let Some(key) = &self.key else { return true };
-        let (Ok(claimed), Ok(mut real)) =
-            (URL_SAFE_NO_PAD.decode(mac), Hmac::<Sha256>::new_from_slice(key))
-        else {
-            return false;
-        };
+        let Some(mut real) = self.keyed.clone() else { return true };
+        let Ok(claimed) = URL_SAFE_NO_PAD.decode(mac) else { return false };
         real.update(body.as_bytes());
         claimed.len() == 16 && real.verify_truncated_left(&claimed).is_ok()
     }
@@ -181,12 +205,20 @@ impl Sealer {
 
 impl fmt::Debug for Sealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.key.is_some() { "Sealer(keyed)" } else { "Sealer(open)" })
+        f.write_str(if self.keyed.is_some() { "Sealer(keyed)" } else { "Sealer(open)" })
     }
 }
 
 const MARK: &str = "tg1.";
 const TEXT_MARK: &str = "tgs1.";
+
+/// Writes what belongs to a stretch of text, and how long that is.
+fn measured(body: &mut String, on: &str, len: usize, signature: &Signature<'_>) {
+    body.push_str(on);
+    body.push_str(itoa::Buffer::new().format(len));
+    body.push('.');
+    body.push_str(signature.expose());
+}
 
 fn backend_letter(backend: Backend) -> char {
     match backend {

@@ -43,7 +43,7 @@ fn read_one<'a>(
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<wire::Tool<'a>, BadRequest> {
-    let tag: wire::ToolTag<'a> = json::read(Slice::new(raw).get(), at, &mut Losses::new())?;
+    let tag: wire::ToolTag<'a> = json::look(Slice::new(raw).get(), at)?;
     if tag.kind.as_ref().is_none_or(|kind| is_known(&kind.decode())) {
         return json::read(Slice::new(raw).get(), at, losses);
     }

@@ -21,6 +21,8 @@ pub struct IdGen {
 
 /// How many characters of ours a token has, after `tg`.
 const DRAWN: usize = 12;
+/// How many tokens of half that length there are.
+const HALF: u128 = 62_u128.pow(6);
 /// The longest id of Gemini's that fits: `toolu_` + `tg` + drawn + `_` + this ≤ 40.
 const UPSTREAM_MAX: usize = 19;
 
@@ -46,11 +48,16 @@ impl IdGen {
         self.next += 1;
         let mut drawn = [0; 16];
         drawn.copy_from_slice(&hash.finalize()[..16]);
-        let mut number = u128::from_be_bytes(drawn);
+        let number = u128::from_be_bytes(drawn);
+        // Six digits at a time fit a word, whose division is quick.
+        let halves = [number % HALF, number / HALF % HALF];
         let mut token = String::with_capacity(DRAWN);
-        for _ in 0..DRAWN {
-            token.push(char::from(ALPHABET[(number % 62) as usize]));
-            number /= 62;
+        for half in halves {
+            let mut digits = half as u64;
+            for _ in 0..DRAWN / 2 {
+                token.push(char::from(ALPHABET[(digits % 62) as usize]));
+                digits /= 62;
+            }
         }
         token
     }

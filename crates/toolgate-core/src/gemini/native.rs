@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::request::{conversation, is_content};
-use crate::canon::{BadRequest, Losses};
+use crate::canon::BadRequest;
 use crate::json::{self, Fields, Kind, Path, Raw, write};
 
 /// The pieces of a body that a conversation remembers, each as JSON.
@@ -30,7 +30,7 @@ pub struct NativePieces {
 /// ```
 pub fn native_pieces(body: &str) -> Result<NativePieces, BadRequest> {
     let root = Path::Root;
-    let fields: Fields<'_> = json::read(body, &root, &mut Losses::new())?;
+    let fields: Fields<'_> = json::look(body, &root)?;
     let given = |names: &[&str]| {
         let found = names.iter().find_map(|name| fields.get(name));
         found.filter(|raw| raw.kind() != Kind::Null)

@@ -13,10 +13,11 @@ use serde_json::value::RawValue;
 
 use super::scan;
 
-/// Reads a whole text. `unknown` gets the places of the values that the mirror does not have.
+/// Reads a whole text. `unknown` gets the places of the values that the mirror does not have, where
+/// somebody wants to know them.
 pub(super) fn read<'de, T: Deserialize<'de>>(
     json: &'de str,
-    unknown: &mut Vec<usize>,
+    unknown: Option<&mut Vec<usize>>,
 ) -> Result<T, serde_json::Error> {
     let mut reader = Reader { json, at: scan::space(json.as_bytes(), 0), depth: 0, unknown };
     let value = T::deserialize(&mut reader)?;
@@ -43,7 +44,7 @@ struct Reader<'de, 'u> {
     /// Before a value, on its first byte.
     at: usize,
     depth: usize,
-    unknown: &'u mut Vec<usize>,
+    unknown: Option<&'u mut Vec<usize>>,
 }
 
 impl<'de> Reader<'de, '_> {
@@ -65,11 +66,12 @@ impl<'de> Reader<'de, '_> {
     /// The string that comes next, without its quotes, if it has no escapes.
     fn plain(&mut self) -> Result<Result<&'de str, &'de str>, serde_json::Error> {
         let start = self.at;
-        self.at = scan::string(self.json.as_bytes(), start).ok_or_else(broken)?;
-        let literal = self.json.get(start..self.at).ok_or_else(broken)?;
-        let plain = literal.get(1..literal.len() - 1).ok_or_else(broken)?;
-        let has_escapes = memchr::memchr(b'\\', plain.as_bytes()).is_some();
-        Ok(if has_escapes { Err(literal) } else { Ok(plain) })
+        let (end, has_escapes) = scan::literal(self.json.as_bytes(), start).ok_or_else(broken)?;
+        self.at = end;
+        if has_escapes {
+            return Ok(Err(self.json.get(start..end).ok_or_else(broken)?));
+        }
+        Ok(Ok(self.json.get(start + 1..end - 1).ok_or_else(broken)?))
     }
 
     fn string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, serde_json::Error> {
@@ -98,7 +100,10 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
             }
             Some(_) => {
                 let scalar = self.value()?;
-                serde_json::Deserializer::from_str(scalar).deserialize_any(visitor)
+                match count(scalar) {
+                    Some(count) => visitor.visit_u64(count),
+                    None => serde_json::Deserializer::from_str(scalar).deserialize_any(visitor),
+                }
             }
             None => Err(broken()),
         }
@@ -125,7 +130,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-        self.unknown.push(self.at);
+        if let Some(unknown) = &mut self.unknown {
+            unknown.push(self.at);
+        }
         self.value()?;
         visitor.visit_unit()
     }
@@ -158,6 +165,13 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f64 char str string unit unit_struct seq tuple
         tuple_struct map struct identifier
     }
+}
+
+/// What most numbers are: digits, not too many for a word.
+fn count(scalar: &str) -> Option<u64> {
+    let digits = scalar.as_bytes();
+    let is_count = digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit);
+    is_count.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
 }
 
 /// The inside of an object or array.

@@ -15,5 +15,5 @@ pub mod write;
 pub use cursor::{Cursor, Slice};
 pub(crate) use raw::Key;
 pub use raw::{Fields, Kind, Raw};
-pub use read::{Path, parse, read};
+pub use read::{Path, look, parse, read};
 pub use text::Text;

@@ -62,7 +62,8 @@ pub fn read<'a, T: Deserialize<'a>>(
     losses: &mut Losses,
 ) -> Result<T, BadRequest> {
     let mut unknown = Vec::new();
-    let value = de::read(json, &mut unknown).map_err(|error| located::<T>(json, at, &error))?;
+    let value =
+        de::read(json, Some(&mut unknown)).map_err(|error| located::<T>(json, at, &error))?;
     let mut unknown = Unknown { places: unknown.into_iter().peekable(), root: at, losses };
     if unknown.places.peek().is_some() {
         let start = json.len() - json.trim_start().len();
@@ -71,9 +72,15 @@ pub fn read<'a, T: Deserialize<'a>>(
     Ok(value)
 }
 
+/// Reads `json` into a mirror of what is looked for; the error says where. Fields that the mirror does
+/// not have do not matter.
+pub fn look<'a, T: Deserialize<'a>>(json: &'a str, at: &Path<'_>) -> Result<T, BadRequest> {
+    de::read(json, None).map_err(|error| located::<T>(json, at, &error))
+}
+
 /// Reads `json` into a mirror. Fields that the mirror does not have do not matter.
 pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
-    de::read(json, &mut Vec::new()).or_else(|_| serde_json::from_str(json))
+    de::read(json, None).or_else(|_| serde_json::from_str(json))
 }
 
 /// Values that a mirror does not have, to be named: by the places where they begin, in order.

@@ -103,9 +103,28 @@ pub(super) fn colon(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// The index after the string that begins at `at`.
 pub(super) fn string(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut at = at + 1;
+    literal(bytes, at).map(|(end, _)| end)
+}
+
+/// The same, and whether the string has escapes.
+#[inline]
+pub(super) fn literal(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
+    // Most strings are keys and short words: their end is among the first eight bytes or the next.
+    let first = at + 1;
+    let end = match word(bytes, first).map(escaped_in) {
+        Some(found) if found & HIGH != 0 => first + place(found),
+        Some(_) => special(bytes, first + 8)?,
+        None => special(bytes, first)?,
+    };
+    if *bytes.get(end)? == b'"' {
+        return Some((end + 1, false));
+    }
+    escaped(bytes, end).map(|end| (end, true))
+}
+
+/// The index after a string whose first escape is at `at`.
+fn escaped(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
-        at = special(bytes, at)?;
         match *bytes.get(at)? {
             b'"' => return Some(at + 1),
             b'\\' => match *bytes.get(at + 1)? {
@@ -122,48 +141,84 @@ pub(super) fn string(bytes: &[u8], at: usize) -> Option<usize> {
             // A control character.
             _ => return None,
         }
+        at = special(bytes, at)?;
     }
 }
 
 /// The index of the first quote, backslash or control character at or after `at`.
-fn special(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let is_special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    // Most strings are keys and short words.
-    if let Some(first) = bytes.get(at..at + 8).and_then(|it| <[u8; 8]>::try_from(it).ok()) {
-        match special_in(first) {
-            Some(found) => return Some(at + found),
-            None => at += 8,
-        }
+fn special(bytes: &[u8], at: usize) -> Option<usize> {
+    let is_special =
+        |byte: u8| u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
+    first(bytes, at, is_special, escaped_in)
+}
+
+/// The index of the first byte at or after `at` that a string literal cannot hold as it is, or that
+/// may begin a line break (U+0085, U+2028, U+2029).
+pub(super) fn unwritable(bytes: &[u8], at: usize) -> Option<usize> {
+    let is_special = |byte: u8| {
+        let is_escaped = u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
+        is_escaped | u8::from(byte == 0xC2) | u8::from(byte == 0xE2)
+    };
+    first(bytes, at, is_special, |word| {
+        escaped_in(word) | zero_in(word ^ (ONES * 0xC2)) | zero_in(word ^ (ONES * 0xE2))
+    })
+}
+
+/// The index of the first byte at or after `at` that is special. `special_in` marks, by their high
+/// bits, those among eight; what it marks after the first may be wrong.
+#[inline(always)]
+fn first(
+    bytes: &[u8],
+    mut at: usize,
+    is_special: impl Fn(u8) -> u8,
+    special_in: impl Fn(u64) -> u64,
+) -> Option<usize> {
+    match word(bytes, at).map(|word| special_in(word) & HIGH) {
+        Some(0) => at += 8,
+        Some(found) => return Some(at + place(found)),
+        None => {}
     }
     // Without a way out in the middle, the compiler looks at a whole chunk at once.
     while let Some(chunk) = bytes.get(at..at + 32) {
-        if chunk.iter().fold(false, |found, byte| found | is_special(*byte)) {
+        if chunk.iter().fold(0, |found, byte| found | is_special(*byte)) != 0 {
             break;
         }
         at += 32;
     }
-    while let Some(word) = bytes.get(at..at + 8).and_then(|it| <[u8; 8]>::try_from(it).ok()) {
-        if let Some(found) = special_in(word) {
-            return Some(at + found);
+    while let Some(found) = word(bytes, at).map(|word| special_in(word) & HIGH) {
+        if found != 0 {
+            return Some(at + place(found));
         }
         at += 8;
     }
-    bytes.get(at..)?.iter().position(|byte| is_special(*byte)).map(|found| at + found)
+    bytes.get(at..)?.iter().position(|byte| is_special(*byte) != 0).map(|found| at + found)
 }
 
-/// Where the first special byte is among eight.
-fn special_in(word: [u8; 8]) -> Option<usize> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let word = u64::from_le_bytes(word);
-    // A byte's high bit is set where it is less than the subtrahend; a borrow can only spoil the
-    // bytes after the first hit.
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let quote = zero(word ^ (ONES * b'"' as u64));
-    let backslash = zero(word ^ (ONES * b'\\' as u64));
+/// The eight bytes from `at` on.
+#[inline]
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    let word = bytes.get(at..at + 8)?.first_chunk()?;
+    Some(u64::from_le_bytes(*word))
+}
+
+/// Which of eight bytes is the first that is marked.
+#[inline]
+fn place(marks: u64) -> usize {
+    (marks & HIGH).trailing_zeros() as usize / 8
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// Marks zeros. A borrow can only spoil the bytes after the first of them.
+fn zero_in(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word
+}
+
+/// Marks quotes, backslashes and control characters.
+fn escaped_in(word: u64) -> u64 {
     let control = word.wrapping_sub(ONES * 0x20) & !word;
-    let found = (quote | backslash | control) & HIGH;
-    (found != 0).then(|| found.trailing_zeros() as usize / 8)
+    zero_in(word ^ (ONES * b'"' as u64)) | zero_in(word ^ (ONES * b'\\' as u64)) | control
 }
 
 /// The index after the number or literal that begins at `at`.

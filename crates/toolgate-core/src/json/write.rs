@@ -4,14 +4,16 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
+use super::scan;
+
 /// Writes a string literal, escaping what must be escaped.
 pub fn string(out: &mut Vec<u8>, plain: &str) {
     out.reserve(plain.len() + 2);
     out.push(b'"');
     let bytes = plain.as_bytes();
     let (mut done, mut at) = (0, 0);
-    while let Some(found) = bytes.get(at..).and_then(first_special) {
-        at += found;
+    while let Some(found) = scan::unwritable(bytes, at) {
+        at = found;
         let (escape, length): (&[u8], usize) = match &bytes[at..] {
             [b'"', ..] => (b"\\\"", 1),
             [b'\\', ..] => (b"\\\\", 1),
@@ -46,19 +48,6 @@ pub fn string(out: &mut Vec<u8>, plain: &str) {
     out.push(b'"');
 }
 
-/// The first byte that a string literal cannot hold as it is, or that may begin a line break.
-fn first_special(bytes: &[u8]) -> Option<usize> {
-    let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\' | 0xC2 | 0xE2);
-    // Without a way out in the middle, the compiler looks at a whole chunk at once.
-    let mut chunks = bytes.chunks_exact(16);
-    let plain = chunks
-        .by_ref()
-        .take_while(|chunk| !chunk.iter().fold(false, |found, byte| found | is_special(byte)))
-        .count()
-        * 16;
-    bytes.get(plain..)?.iter().position(is_special).map(|at| plain + at)
-}
-
 /// Writes a literal that is already JSON.
 ///
 /// U+2028, U+2029 and U+0085 are written as escapes: JSON allows them bare, but line-based stream
@@ -88,6 +77,17 @@ pub fn compact(out: &mut Vec<u8>, json: &str) {
                 at = run;
             }
         }
+    }
+}
+
+/// Writes a JSON value on one line: as it is where it has no line break, else [`compact`].
+pub fn one_line(out: &mut Vec<u8>, json: &str) {
+    let bytes = json.as_bytes();
+    // The last two begin line breaks of Unicode's, which end lines for some readers.
+    if memchr2(b'\n', b'\r', bytes).is_none() && memchr2(0xC2, 0xE2, bytes).is_none() {
+        out.extend_from_slice(bytes);
+    } else {
+        compact(out, json);
     }
 }
 
@@ -124,7 +124,14 @@ pub fn comma(out: &mut Vec<u8>) {
 
 /// Writes an integer.
 pub fn integer(out: &mut Vec<u8>, value: impl Into<i128>) {
-    out.extend_from_slice(value.into().to_string().as_bytes());
+    let value = value.into();
+    let mut buffer = itoa::Buffer::new();
+    // Almost every number is small, and a small one is quick to write.
+    let digits = match i64::try_from(value) {
+        Ok(small) => buffer.format(small),
+        Err(_) => buffer.format(value),
+    };
+    out.extend_from_slice(digits.as_bytes());
 }
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -192,6 +199,18 @@ mod tests {
             r#"{"a b":[1.0,"\" \\",true]}"#
         );
         assert!(matches!(compacted(r#"{"a":1}"#), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_is_on_one_line_stays_as_it_is() {
+        for json in [r#"{ "a": "é" }"#, "{\r\n \"a\": 1 }", "{\"a\": \"\u{2028}\"}", "[1, \"ok\"]"]
+        {
+            let line = written(|out| one_line(out, json));
+            let [was, is] = [json, line.as_str()].map(serde_json::from_str::<serde_json::Value>);
+            assert_eq!(was.unwrap(), is.unwrap());
+            assert!(!line.contains(['\n', '\r', '\u{2028}']), "{line}");
+        }
+        assert_eq!(written(|out| one_line(out, "[1, \"ok\"]")), "[1, \"ok\"]");
     }
 
     #[test]

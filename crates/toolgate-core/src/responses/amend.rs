@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::echo::ItemReference;
 use super::wire::Str;
-use crate::canon::{BadRequest, Losses};
+use crate::canon::BadRequest;
 use crate::json::{self, Fields, Kind, Path, Raw, write};
 
 /// What is put into a body.
@@ -64,7 +64,7 @@ pub fn input_items(body: &str) -> Result<Vec<Raw<'_>>, BadRequest> {
     }
     let root = Path::Root;
     let at = root.field("input");
-    let body: Body<'_> = json::read(body, &root, &mut Losses::new())?;
+    let body: Body<'_> = json::look(body, &root)?;
     let Some(input) = body.input else { return Ok(Vec::new()) };
     match (input.kind(), input.as_borrowed()) {
         (Kind::String, _) => {
@@ -74,7 +74,7 @@ pub fn input_items(body: &str) -> Result<Vec<Raw<'_>>, BadRequest> {
             let item = String::from_utf8(out).ok().and_then(Raw::parse);
             Ok(item.into_iter().collect())
         }
-        (Kind::Array, Some(array)) => json::read(array, &at, &mut Losses::new()),
+        (Kind::Array, Some(array)) => json::look(array, &at),
         _ => Err(at.bad("expected a string or an array of items")),
     }
 }
@@ -136,7 +136,7 @@ fn rewrite(
     items: impl FnOnce(&mut Vec<u8>),
     more: &[(&str, Option<&str>)],
 ) -> Result<String, BadRequest> {
-    let fields: Fields<'_> = json::read(body, &Path::Root, &mut Losses::new())?;
+    let fields: Fields<'_> = json::look(body, &Path::Root)?;
     let has = |name: &str| fields.get(name).is_some();
     let mut out = Vec::with_capacity(body.len() * 2);
     out.push(b'{');

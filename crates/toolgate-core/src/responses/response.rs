@@ -71,6 +71,7 @@ impl Head {
 
     /// Writes the response object.
     pub(super) fn write(&self, out: &mut Vec<u8>, state: &State<'_>) {
+        out.reserve(self.first.len() + state.items.len() + self.repeated.len() + 512);
         out.push(b'{');
         out.extend_from_slice(&self.first);
         member(out, "status", state.status);
@@ -169,7 +170,7 @@ fn repeated(echo: &Echo) -> Vec<u8> {
 fn raw(out: &mut Vec<u8>, name: &str, value: Option<&Raw<'_>>, default: &str) {
     write::key(out, name);
     match value {
-        Some(value) => value.write(out),
+        Some(value) => write::one_line(out, value.get()),
         None => out.extend_from_slice(default.as_bytes()),
     }
 }

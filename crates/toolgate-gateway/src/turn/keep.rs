@@ -36,7 +36,7 @@ pub(crate) fn signatures(app: &App, owner: Owner, calls: &[&Call<'_>], trace: &T
         // A call that Gemini left unsigned is kept too: an answer that was given again takes the
         // place of the one before.
         let value = value.unwrap_or_default();
-        let (content, number) = (content_key(call, 0), trace.calls + at);
+        let (content, number) = (content_key(call), trace.calls + at);
         for name in &trace.names {
             put(Kind::Content, &numbered(name, &content, number), value.clone());
             put(Kind::Content, &last(name, &content), Bytes::from(number.to_string()));
@@ -87,7 +87,7 @@ async fn by_content(app: &App, owner: Owner, request: &mut Request<'_>, trace: &
     let mut lost: Vec<Lost> = Vec::new();
     for (at, call) in request.calls().enumerate() {
         if is_lost(call) {
-            lost.push(Lost { at, content: content_key(call, 0), is_last: true });
+            lost.push(Lost { at, content: content_key(call), is_last: true });
         }
     }
     let mut later = BTreeSet::new();

@@ -17,4 +17,4 @@ pub use exchange::{Backend, Exchange, Target, ToolEntry, ToolInput};
 pub use fail::decode_error;
 pub use names::alias;
 pub use profile::{Generation, Mixing, Profile, ThinkingControl};
-pub use signatures::{ContentKeys, SignatureCount, content_key};
+pub use signatures::{SignatureCount, content_key};

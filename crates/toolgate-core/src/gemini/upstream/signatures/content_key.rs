@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use crate::canon::{Call, CallInput};
 use crate::json::{Raw, write};
 
-/// The key of a call by what it says: the tool, the arguments whatever the order of their members,
-/// and its place among the calls of the conversation that say the same.
+/// The key of a call by what it says: the tool, and the arguments whatever the order of their
+/// members. Calls that say the same have the same key; their place must tell them apart.
 ///
 /// ```
 /// use toolgate_core::canon::{Call, CallInput, ToolName};
@@ -24,40 +24,15 @@ use crate::json::{Raw, write};
 ///     signature: None,
 /// };
 /// let (ours, theirs) = (call("toolu_1", r#"{"a":1,"b":[]}"#), call("x", r#"{"b":[], "a":1.0}"#));
-/// assert_eq!(content_key(&ours, 0), content_key(&theirs, 0));
-/// assert_ne!(content_key(&ours, 0), content_key(&ours, 1));
+/// assert_eq!(content_key(&ours), content_key(&theirs));
 /// ```
-pub fn content_key(call: &Call<'_>, place: usize) -> String {
-    key(digest(call), place)
-}
-
-/// Counts the calls that say the same, so that each gets its own [`content_key`].
-///
-/// Feed it the calls of the history in order, then those of the answer.
-#[derive(Clone, Debug, Default)]
-pub struct ContentKeys {
-    seen: BTreeMap<[u8; 32], usize>,
-}
-
-impl ContentKeys {
-    /// The key of the next call of the conversation.
-    pub fn next_key(&mut self, call: &Call<'_>) -> String {
-        let digest = digest(call);
-        let place = self.seen.entry(digest).or_default();
-        let key = key(digest, *place);
-        *place += 1;
-        key
-    }
-}
-
-fn key(digest: [u8; 32], place: usize) -> String {
-    let mut key = String::with_capacity(36);
-    for byte in &digest[..16] {
+pub fn content_key(call: &Call<'_>) -> String {
+    let mut key = String::with_capacity(32);
+    for byte in &digest(call)[..16] {
         key.push(char::from(HEX[usize::from(byte >> 4)]));
         key.push(char::from(HEX[usize::from(byte & 15)]));
     }
-    key.push('-');
-    key + &place.to_string()
+    key
 }
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -140,16 +115,13 @@ mod tests {
 
     #[test]
     fn c3_a_call_is_found_whatever_its_id() {
-        let mut then = ContentKeys::default();
-        let mut now = ContentKeys::default();
         for (ours, theirs) in [
             (r#"{"path":"a","n":1}"#, r#"{ "n": 1.0, "path": "a" }"#),
             (r#"{"path":"a","n":1}"#, r#"{"path":"\u0061","n":1}"#),
-            (r#"{"path":"b","n":1}"#, r#"{"path":"b","n":1}"#),
         ] {
-            assert_eq!(then.next_key(&call("tg1", ours)), now.next_key(&call("x-9", theirs)));
+            assert_eq!(content_key(&call("tg1", ours)), content_key(&call("x-9", theirs)));
         }
-        assert_ne!(content_key(&call("a", "{}"), 0), content_key(&call("a", "[]"), 0));
+        assert_ne!(content_key(&call("a", "{}")), content_key(&call("a", "[]")));
         let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
         let deep = Raw::parse(deep);
         assert!(deep.is_none_or(|raw| !canonical(&raw).is_empty()));

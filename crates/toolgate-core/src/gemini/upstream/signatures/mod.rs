@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! what clients kept for us ─► Request::place_signatures ─► parts carry their own signatures
-//! what a store remembers   ─► ContentKeys ───────────────┘            │
+//! what a store remembers   ─► content_key ───────────────┘            │
 //!                                                                     ▼
 //!                             Ledger: whose is it, was it sent already, is it real?
 //! ```
@@ -11,7 +11,7 @@ mod content_key;
 mod ledger;
 mod place;
 
-pub use content_key::{ContentKeys, content_key};
+pub use content_key::content_key;
 pub use ledger::SignatureCount;
 pub(super) use ledger::{Ledger, Sent};
 pub(super) use place::plain;
