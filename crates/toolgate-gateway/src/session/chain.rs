@@ -88,7 +88,7 @@ pub(super) async fn said_until(
     for pair in &pairs {
         let question = std::str::from_utf8(&pair.question).unwrap_or("{}");
         let items = items::input_items(question, &pair.id)?;
-        let items = items.into_iter().chain(items::output_items(&pair.answer));
+        let items = items.into_iter().chain(items::output_items(&items::fields_of(&pair.answer)));
         said.extend(items.map(|json| Said { dialect: Dialect::Responses, json }));
     }
     let path = pairs.into_iter().map(|pair| pair.id).collect();

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use toolgate_core::json::{Fields, Raw, write};
+use toolgate_core::json::write;
 use toolgate_core::translate::Dialect;
 
 use super::before::Said;
+use super::items;
 use crate::app::App;
 use crate::auth::Owner;
 use crate::store::Kind;
@@ -159,8 +160,7 @@ impl Conversation<'_> {
     pub(crate) async fn tools(&self) -> Option<Sticky> {
         let kept = self.app.store.get_one(self.owner, Kind::Tools, self.id).await?;
         let (tag, json) = kept.split_first()?;
-        let raw: Raw<'_> = serde_json::from_slice(json).ok()?;
-        let fields = raw.fields()?;
+        let fields = items::fields_of(json);
         Some(Sticky {
             dialect: if *tag == CONTENT { Dialect::Gemini } else { Dialect::Responses },
             tools: fields.get("tools")?.get().to_owned(),
@@ -222,6 +222,5 @@ fn said(log: &[Bytes]) -> Vec<Said> {
 
 /// The id of an item.
 pub(crate) fn id_of(item: &str) -> Option<String> {
-    let fields: Fields<'_> = serde_json::from_str(item).ok()?;
-    fields.get("id")?.as_text().map(|text| text.decode().into_owned())
+    items::fields_of(item.as_bytes()).get("id")?.as_text().map(|text| text.decode().into_owned())
 }

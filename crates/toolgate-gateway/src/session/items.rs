@@ -1,7 +1,7 @@
 //! Items of the Responses API as they are kept and listed.
 
 use toolgate_core::canon::{BadRequest, DecodeOptions};
-use toolgate_core::json::{Kind, Raw, write};
+use toolgate_core::json::{self, Fields, Kind, Raw, write};
 use toolgate_core::responses;
 use toolgate_core::seal::Sealer;
 
@@ -71,10 +71,13 @@ fn prefix(kind: &str) -> &'static str {
     }
 }
 
+/// The members of an object that we wrote; none where it is none.
+pub(crate) fn fields_of(object: &[u8]) -> Fields<'_> {
+    std::str::from_utf8(object).ok().and_then(|text| json::parse(text).ok()).unwrap_or_default()
+}
+
 /// The items of a response object's `output`.
-pub(crate) fn output_items(object: &[u8]) -> Vec<String> {
-    let Ok(raw) = serde_json::from_slice::<Raw<'_>>(object) else { return Vec::new() };
-    let fields = raw.fields().unwrap_or_default();
+pub(crate) fn output_items(fields: &Fields<'_>) -> Vec<String> {
     let items = fields.get("output").and_then(Raw::items).unwrap_or_default();
     items.iter().map(|item| item.get().to_owned()).collect()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use toolgate_core::json::{Fields, Raw};
+use toolgate_core::json::{Raw, write};
 use toolgate_core::translate::{Dialect, Echo};
 
 use super::before::Said;
@@ -58,13 +58,16 @@ impl Keeper {
     }
 
     async fn keep_response(&self, body: &Bytes, store: bool, object: &[u8]) {
-        let Ok(fields) = serde_json::from_slice::<Fields<'_>>(object) else { return };
+        if !store && self.behind.conversation.is_none() {
+            return;
+        }
+        let fields = items::fields_of(object);
         let text =
             |name: &str| fields.get(name).and_then(Raw::as_text).map(|it| it.decode().into_owned());
         let Some(id) = text("id") else { return };
-        let output = items::output_items(object);
+        let output = items::output_items(&fields);
         if store {
-            self.store_response(&id, body, object, &output);
+            self.store_response(&id, &asked(body), object, &output);
         }
         let is_good = matches!(text("status").as_deref(), Some("completed" | "incomplete"));
         if let Some((conversation, _)) = self.behind.conversation.as_ref().filter(|_| is_good) {
@@ -90,7 +93,7 @@ impl Keeper {
     }
 
     fn keep_message(&self, body: &Bytes, object: &[u8]) {
-        let Ok(fields) = serde_json::from_slice::<Fields<'_>>(object) else { return };
+        let fields = items::fields_of(object);
         let Some(id) = fields.get("id").and_then(Raw::as_text) else { return };
         self.store_answer(&id.decode(), body, object);
     }
@@ -114,14 +117,24 @@ impl Keeper {
     }
 }
 
+/// As much of a question as is asked for again: what was said. The tools stand in the answer.
+fn asked(body: &[u8]) -> Bytes {
+    let mut out = b"{".to_vec();
+    if let Some(input) = items::fields_of(body).get("input") {
+        write::key(&mut out, "input");
+        input.write(&mut out);
+    }
+    out.push(b'}');
+    Bytes::from(out)
+}
+
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// `candidates[0].content`
 fn answered_content(object: &[u8]) -> Option<String> {
-    let raw: Raw<'_> = serde_json::from_slice(object).ok()?;
-    let fields = raw.fields()?;
+    let fields = items::fields_of(object);
     let candidates = fields.get("candidates")?.items()?;
     let candidate = candidates.first()?.fields()?;
     let content = candidate.get("content")?;

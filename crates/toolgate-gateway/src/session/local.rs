@@ -1,7 +1,7 @@
 //! The last answer of a connection.
 
 use bytes::Bytes;
-use toolgate_core::json::{Fields, Raw};
+use toolgate_core::json::Raw;
 use toolgate_core::responses;
 use toolgate_core::translate::Dialect;
 
@@ -20,9 +20,9 @@ pub(crate) struct Local {
 impl Local {
     /// A connection's last answer, if that is what `object` is.
     pub(crate) fn new(body: Bytes, object: &[u8]) -> Option<Self> {
-        let fields: Fields<'_> = serde_json::from_slice(object).ok()?;
+        let fields = items::fields_of(object);
         let id = fields.get("id").and_then(Raw::as_text)?.decode().into_owned();
-        Some(Self { id, body, output: items::output_items(object) })
+        Some(Self { id, body, output: items::output_items(&fields) })
     }
 
     /// All that was said up to the answer with this id, if this is it.

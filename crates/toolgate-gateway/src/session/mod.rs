@@ -24,7 +24,7 @@ mod threads;
 pub(crate) use before::{Before, Said, splice};
 pub(crate) use chain::question_items;
 pub(crate) use conversation::{Conversation, Head, Tools, id_of};
-pub(crate) use items::{check_items, named as named_item};
+pub(crate) use items::{check_items, fields_of, named as named_item};
 pub(crate) use keeper::Keeper;
 pub(crate) use local::Local;
 pub(crate) use native::open as open_native;

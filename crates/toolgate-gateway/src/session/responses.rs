@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolgate_core::canon::{Failure, FailureKind, Losses};
+use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw};
 use toolgate_core::responses::{Amendment, amend, item_references, resolve_references};
 use toolgate_core::translate::Dialect;
@@ -58,7 +58,7 @@ async fn completed(
     let (app, owner) = (&visit.app, visit.client.owner);
     let found = referenced(visit, body).await?;
     let body = resolve_references(body, |id| found.get(id).cloned())?;
-    let fields: Fields<'_> = json::read(&body, &Path::Root, &mut Losses::new())?;
+    let fields: Fields<'_> = json::look(&body, &Path::Root)?;
     let given = |name: &str| fields.get(name).filter(|raw| raw.kind() != Json::Null);
     let previous = given("previous_response_id").and_then(Raw::as_text);
     let named = given("conversation").and_then(name_of);
@@ -117,7 +117,7 @@ async fn referenced(visit: &Visit, body: &str) -> Result<BTreeMap<String, String
     answers.sort_unstable();
     answers.dedup();
     for object in store.get(owner, Kind::Answer, &answers).await.into_iter().flatten() {
-        for item in items::output_items(&object) {
+        for item in items::output_items(&items::fields_of(&object)) {
             if let Some(id) = super::conversation::id_of(&item) {
                 found.insert(id, item);
             }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use toolgate_core::anthropic::ThreadRefusal;
-use toolgate_core::canon::Losses;
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw, write};
 
 use super::before::Before;
@@ -22,7 +21,7 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
     if memchr::memmem::find(body, b"\"thread\"").is_none() {
         return Ok(None);
     }
-    let fields: Fields<'_> = json::read(text(body)?, &Path::Root, &mut Losses::new())?;
+    let fields: Fields<'_> = json::look(text(body)?, &Path::Root)?;
     let thread = fields.get("thread").filter(|raw| raw.kind() == Json::Object);
     let Some(thread) = thread.and_then(Raw::fields) else { return Ok(None) };
     let word =

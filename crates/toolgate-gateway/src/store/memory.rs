@@ -21,8 +21,8 @@ type Key = (Owner, Kind, String);
 #[derive(Debug, Default)]
 struct Inner {
     entries: HashMap<Key, Entry>,
-    /// Which entry is the oldest: by number of writing.
-    order: BTreeMap<u64, Key>,
+    /// Which entry is the oldest, by number of writing, and until when it is kept.
+    order: BTreeMap<u64, (Key, Instant)>,
     written: u64,
     bytes: u64,
 }
@@ -66,10 +66,8 @@ impl Memory {
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
-        let key = (owner, kind, id.to_owned());
         let mut inner = self.lock();
-        inner.remove(&key);
-        inner.insert(key, vec![value], keep);
+        inner.insert((owner, kind, id.to_owned()), vec![value], keep);
         inner.shrink(self.limit);
     }
 
@@ -142,7 +140,7 @@ impl Memory {
     pub(super) fn all(&self) -> Vec<Kept> {
         let now = Instant::now();
         let inner = self.lock();
-        let kept = |key: &Key| {
+        let kept = |(key, _): &(Key, Instant)| {
             let entry = inner.entries.get(key)?;
             let (owner, kind, id) = key.clone();
             let left = entry.until.checked_duration_since(now)?;
@@ -165,29 +163,37 @@ pub(super) struct Kept {
 impl Inner {
     fn remove(&mut self, key: &Key) -> Option<Entry> {
         let entry = self.entries.remove(key)?;
-        self.bytes = self.bytes.saturating_sub(cost(key, &entry.values));
-        self.order.remove(&entry.number);
+        self.forget(key, &entry);
         Some(entry)
     }
 
+    /// Keeps values in place of those before.
     fn insert(&mut self, key: Key, values: Vec<Bytes>, keep: Duration) {
         self.written += 1;
-        let number = self.written;
+        let (number, until) = (self.written, Instant::now() + keep);
         self.bytes += cost(&key, &values);
-        self.order.insert(number, key.clone());
-        self.entries.insert(key, Entry { values, until: Instant::now() + keep, number });
+        let before = self.entries.insert(key.clone(), Entry { values, until, number });
+        if let Some(before) = before {
+            self.forget(&key, &before);
+        }
+        self.order.insert(number, (key, until));
+    }
+
+    /// An entry is no longer there.
+    fn forget(&mut self, key: &Key, entry: &Entry) {
+        self.bytes = self.bytes.saturating_sub(cost(key, &entry.values));
+        self.order.remove(&entry.number);
     }
 
     /// Lets go of what is too old or too much. Entries live about equally long, so the oldest are
     /// also the first to expire.
     fn shrink(&mut self, limit: u64) {
         let now = Instant::now();
-        while let Some((_, key)) = self.order.first_key_value() {
-            let key = key.clone();
-            let expired = self.entries.get(&key).is_none_or(|entry| entry.until <= now);
-            if !expired && self.bytes <= limit {
+        while let Some((_, (key, until))) = self.order.first_key_value() {
+            if *until > now && self.bytes <= limit {
                 return;
             }
+            let key = key.clone();
             self.remove(&key);
         }
     }

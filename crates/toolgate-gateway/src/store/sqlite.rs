@@ -30,6 +30,9 @@ pub struct Sqlite {
 const WAITING: usize = 16_384;
 /// How many commands are done in one transaction.
 const BATCH: usize = 512;
+/// How long a write waits for others to be written with it: turns that end together cost one
+/// transaction, and none of them wakes the thread again.
+const GATHER: Duration = Duration::from_micros(500);
 
 /// Where something is.
 #[derive(Debug)]
@@ -46,6 +49,17 @@ enum Command {
     Append(At, Vec<Bytes>, Duration),
     Delete(At, oneshot::Sender<bool>),
     Settle(oneshot::Sender<()>),
+}
+
+impl Command {
+    /// Whether it changes the file, or waits until it is changed.
+    fn is_written(&self) -> bool {
+        match self {
+            Self::Append(..) | Self::Put(..) | Self::Settle(_) => true,
+            // Somebody waits for these before anything else happens.
+            Self::Delete(..) | Self::Get(..) | Self::List(..) => false,
+        }
+    }
 }
 
 impl Sqlite {
@@ -134,6 +148,9 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 
 fn run(mut file: File, commands: &Receiver<Command>, metrics: &StoreMetrics) {
     while let Ok(first) = commands.recv() {
+        if first.is_written() {
+            std::thread::sleep(GATHER);
+        }
         let mut settled = Vec::new();
         let rest = std::iter::from_fn(|| commands.try_recv().ok());
         for command in std::iter::once(first).chain(rest).take(BATCH) {
@@ -163,15 +180,15 @@ fn obey(
         Command::Get(owner, kind, ids, reply) => {
             let mut values = Vec::with_capacity(ids.len());
             for id in ids {
-                values.push(file.list(&At { owner, kind, id }, 1)?.pop());
+                values.push(file.get(&At { owner, kind, id })?);
             }
             let _ = reply.send(values);
         }
         Command::List(at, reply) => {
-            let _ = reply.send(file.list(&at, usize::MAX)?);
+            let _ = reply.send(file.list(&at)?);
         }
-        Command::Put(at, value, keep) => file.write(&at, &[value], keep, true)?,
-        Command::Append(at, values, keep) => file.write(&at, &values, keep, false)?,
+        Command::Put(at, value, keep) => file.put(&at, &value, keep)?,
+        Command::Append(at, values, keep) => file.append(&at, &values, keep)?,
         Command::Delete(at, reply) => {
             let _ = reply.send(file.delete(&at)?);
         }

@@ -1,9 +1,13 @@
 //! The tables of the SQLite store.
 //!
 //! ```text
-//!   entry   owner · kind · id ─► until when, how many bytes
-//!   value   entry ─► its values, in order
+//!   entry        owner · kind · id ─► its value, until when it is kept
+//!   list         owner · kind · id ─► until when it is kept
+//!   list_value   list ─► its values, in order
 //! ```
+//!
+//! Entries are numbered in the order in which they were written, and live about equally long: the
+//! first are the oldest. What is kept for ever has numbers below zero.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +18,8 @@ use super::sqlite::At;
 use super::{KEY, Kind, owner_of_the_gateway};
 
 /// What each version of the schema adds to the one before. Never change one that was released.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE entry (
         number INTEGER PRIMARY KEY,
         owner BLOB NOT NULL,
@@ -31,10 +36,47 @@ const MIGRATIONS: [&str; 1] = ["
         value BLOB NOT NULL
     ) STRICT;
     CREATE INDEX value_entry ON value (entry);
-"];
+    ",
+    // An entry is one row: what is written most often touches two trees instead of five.
+    "
+    CREATE TABLE list (
+        number INTEGER PRIMARY KEY,
+        owner BLOB NOT NULL,
+        kind TEXT NOT NULL,
+        id TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        UNIQUE (owner, kind, id)
+    ) STRICT;
+    CREATE INDEX list_until ON list (until);
+    CREATE TABLE list_value (
+        number INTEGER PRIMARY KEY,
+        list INTEGER NOT NULL REFERENCES list (number) ON DELETE CASCADE,
+        value BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX list_value_list ON list_value (list);
+    CREATE TABLE single (
+        number INTEGER PRIMARY KEY,
+        owner BLOB NOT NULL,
+        kind TEXT NOT NULL,
+        id TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        value BLOB NOT NULL,
+        UNIQUE (owner, kind, id)
+    ) STRICT;
+    INSERT INTO list SELECT number, owner, kind, id, until FROM entry WHERE kind = 'log';
+    INSERT INTO list_value
+        SELECT value.number, value.entry, value.value
+        FROM value JOIN list ON list.number = value.entry;
+    INSERT INTO single
+        SELECT CASE kind WHEN 'own' THEN -entry.number END, owner, kind, id, until, value.value
+        FROM entry JOIN value ON value.entry = entry.number
+        WHERE kind <> 'log' ORDER BY until;
+    DROP TABLE value;
+    DROP TABLE entry;
+    ALTER TABLE single RENAME TO entry;
+    ",
+];
 
-/// What an entry costs beside its values, roughly.
-const OVERHEAD: usize = 200;
 /// How often old entries are looked for.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -42,7 +84,8 @@ const SWEEP: Duration = Duration::from_secs(30);
 pub(super) struct File {
     connection: Connection,
     limit: u64,
-    bytes: u64,
+    /// Bytes that were written since the file's size was looked at.
+    unseen: u64,
     writing: bool,
     swept: Instant,
 }
@@ -53,11 +96,12 @@ impl File {
         connection.busy_timeout(Duration::from_secs(5))?;
         connection.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;
-             PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;",
+             PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;
+             PRAGMA wal_autocheckpoint = 4096; PRAGMA cache_size = -8192;",
         )?;
         connection.set_prepared_statement_cache_capacity(32);
         migrate(&connection)?;
-        let mut file = Self { connection, limit, bytes: 0, writing: false, swept: Instant::now() };
+        let mut file = Self { connection, limit, unseen: 0, writing: false, swept: Instant::now() };
         file.sweep()?;
         file.commit()?;
         Ok(file)
@@ -67,17 +111,14 @@ impl File {
     pub(super) fn key(&mut self, new: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
         let at = At { owner: owner_of_the_gateway(), kind: Kind::Own, id: KEY.to_owned() };
         self.begin()?;
-        let kept = self.list(&at, 1)?.pop().and_then(|kept| <[u8; 32]>::try_from(&kept[..]).ok());
-        let key = match kept {
-            Some(kept) => kept,
-            None => {
-                let ever = Duration::from_secs(u64::from(u32::MAX));
-                self.write(&at, &[Bytes::copy_from_slice(&new)], ever, true)?;
-                new
-            }
-        };
+        let kept = self.get(&at)?.and_then(|kept| <[u8; 32]>::try_from(&kept[..]).ok());
+        if kept.is_none() {
+            self.connection
+                .prepare_cached("INSERT OR REPLACE INTO entry VALUES (-1, ?, ?, ?, ?, ?)")?
+                .execute(params![at.owner.bytes(), at.kind.name(), at.id, i64::MAX, new])?;
+        }
         self.commit()?;
-        Ok(key)
+        Ok(kept.unwrap_or(new))
     }
 
     fn begin(&mut self) -> rusqlite::Result<()> {
@@ -105,122 +146,146 @@ impl File {
         committed
     }
 
-    /// The first values of an entry, if it is not too old.
-    pub(super) fn list(&self, at: &At, most: usize) -> rusqlite::Result<Vec<Bytes>> {
+    /// The value of an entry, if it is not too old.
+    pub(super) fn get(&self, at: &At) -> rusqlite::Result<Option<Bytes>> {
+        self.connection
+            .prepare_cached(
+                "SELECT value FROM entry WHERE owner = ? AND kind = ? AND id = ? AND until > ?",
+            )?
+            .query_row(params![at.owner.bytes(), at.kind.name(), at.id, now()], |row| {
+                row.get::<_, Vec<u8>>(0)
+            })
+            .optional()
+            .map(|value| value.map(Bytes::from))
+    }
+
+    /// Writes an entry, in place of the one before.
+    pub(super) fn put(&mut self, at: &At, value: &[u8], keep: Duration) -> rusqlite::Result<()> {
+        self.begin()?;
+        self.connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO entry (owner, kind, id, until, value)
+                 VALUES (?, ?, ?, ?, ?)",
+            )?
+            .execute(params![at.owner.bytes(), at.kind.name(), at.id, until(keep), value])?;
+        self.unseen += value.len() as u64;
+        Ok(())
+    }
+
+    /// The values of a list, if it is not too old.
+    pub(super) fn list(&self, at: &At) -> rusqlite::Result<Vec<Bytes>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT value.value FROM entry JOIN value ON value.entry = entry.number
-             WHERE owner = ? AND kind = ? AND id = ? AND until > ? ORDER BY value.number LIMIT ?",
+            "SELECT value FROM list JOIN list_value ON list_value.list = list.number
+             WHERE owner = ? AND kind = ? AND id = ? AND until > ? ORDER BY list_value.number",
         )?;
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let key = params![at.owner.bytes(), at.kind.name(), at.id, now(), most];
+        let key = params![at.owner.bytes(), at.kind.name(), at.id, now()];
         let rows = statement.query_map(key, |row| row.get::<_, Vec<u8>>(0))?;
         rows.map(|row| row.map(Bytes::from)).collect()
     }
 
-    /// Adds values to an entry, or puts them in place of those before.
-    pub(super) fn write(
+    /// Adds values to a list.
+    pub(super) fn append(
         &mut self,
         at: &At,
         values: &[Bytes],
         keep: Duration,
-        replace: bool,
     ) -> rusqlite::Result<()> {
         self.begin()?;
-        let until = now() + i64::try_from(keep.as_millis()).unwrap_or(i64::MAX / 2);
         let (owner, kind, id) = (at.owner.bytes(), at.kind.name(), &at.id);
-        let added: usize = values.iter().map(Bytes::len).sum();
-        let found: Option<(i64, u64, i64)> = self
+        // One that is too old is as good as gone.
+        self.connection
+            .prepare_cached(
+                "DELETE FROM list WHERE owner = ? AND kind = ? AND id = ? AND until <= ?",
+            )?
+            .execute(params![owner, kind, id, now()])?;
+        let number: i64 = self
             .connection
             .prepare_cached(
-                "SELECT number, bytes, until FROM entry WHERE owner = ? AND kind = ? AND id = ?",
+                "INSERT INTO list (owner, kind, id, until) VALUES (?, ?, ?, ?)
+                 ON CONFLICT DO UPDATE SET until = excluded.until RETURNING number",
             )?
-            .query_row(params![owner, kind, id], |row| {
-                Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs(), row.get(2)?))
-            })
-            .optional()?;
-        let (number, before, fresh) = match found {
-            Some((number, bytes, until)) => (Some(number), bytes, replace || until <= now()),
-            None => (None, 0, true),
-        };
-        let kept = if fresh { (id.len() + OVERHEAD) as u64 } else { before };
-        let bytes = kept + added as u64;
-        self.bytes = (self.bytes + bytes).saturating_sub(before);
-        let number = match number {
-            Some(number) => {
-                if fresh {
-                    self.connection
-                        .prepare_cached("DELETE FROM value WHERE entry = ?")?
-                        .execute([number])?;
-                }
-                self.connection
-                    .prepare_cached("UPDATE entry SET until = ?, bytes = ? WHERE number = ?")?
-                    .execute(params![until, bytes.cast_signed(), number])?;
-                number
-            }
-            None => self
-                .connection
-                .prepare_cached(
-                    "INSERT INTO entry (owner, kind, id, until, bytes) VALUES (?, ?, ?, ?, ?)",
-                )?
-                .insert(params![owner, kind, id, until, bytes.cast_signed()])?,
-        };
+            .query_row(params![owner, kind, id, until(keep)], |row| row.get(0))?;
         let mut insert =
-            self.connection.prepare_cached("INSERT INTO value (entry, value) VALUES (?, ?)")?;
+            self.connection.prepare_cached("INSERT INTO list_value (list, value) VALUES (?, ?)")?;
         for value in values {
             insert.execute(params![number, &value[..]])?;
+            self.unseen += value.len() as u64;
         }
         Ok(())
     }
 
-    /// Forgets an entry; says whether there was one.
+    /// Forgets an entry or a list; says whether there was one.
     pub(super) fn delete(&mut self, at: &At) -> rusqlite::Result<bool> {
         self.begin()?;
-        let found: Option<(i64, i64)> = self
+        let delete = if at.kind.is_list() {
+            "DELETE FROM list WHERE owner = ? AND kind = ? AND id = ? RETURNING until"
+        } else {
+            "DELETE FROM entry WHERE owner = ? AND kind = ? AND id = ? RETURNING until"
+        };
+        let until: Option<i64> = self
             .connection
-            .prepare_cached(
-                "DELETE FROM entry WHERE owner = ? AND kind = ? AND id = ? RETURNING bytes, until",
-            )?
-            .query_row(params![at.owner.bytes(), at.kind.name(), at.id], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
+            .prepare_cached(delete)?
+            .query_row(params![at.owner.bytes(), at.kind.name(), at.id], |row| row.get(0))
             .optional()?;
-        self.bytes = self.bytes.saturating_sub(found.map_or(0, |(bytes, _)| bytes.unsigned_abs()));
-        Ok(found.is_some_and(|(_, until)| until > now()))
+        Ok(until.is_some_and(|until| until > now()))
     }
 
-    /// Lets go of what is too old, and counts what is left.
+    /// Lets go of what is too old.
     fn sweep(&mut self) -> rusqlite::Result<()> {
         self.begin()?;
-        self.connection.prepare_cached("DELETE FROM entry WHERE until <= ?")?.execute([now()])?;
-        let bytes: i64 = self
-            .connection
-            .prepare_cached("SELECT coalesce(sum(bytes), 0) FROM entry")?
-            .query_row([], |row| row.get(0))?;
-        self.bytes = bytes.unsigned_abs();
+        self.connection
+            .prepare_cached(
+                "DELETE FROM entry WHERE number >= 0 AND number < coalesce(
+                     (SELECT number FROM entry WHERE number >= 0 AND until > ?1
+                      ORDER BY number LIMIT 1), 9223372036854775807)",
+            )?
+            .execute([now()])?;
+        self.connection.prepare_cached("DELETE FROM list WHERE until <= ?")?.execute([now()])?;
         self.swept = Instant::now();
         Ok(())
     }
 
-    /// Lets go of the oldest where there is too much.
+    /// Lets go of the oldest where there is too much. Looking costs a little, so that it is done
+    /// when a part of what fits has been written.
     fn shrink(&mut self) -> rusqlite::Result<()> {
-        while self.bytes > self.limit {
-            let mut statement = self.connection.prepare_cached(
-                "DELETE FROM entry WHERE number IN (
-                     SELECT number FROM entry WHERE kind <> 'own' ORDER BY until LIMIT 64
-                 ) RETURNING bytes",
-            )?;
-            let freed = statement.query_map([], |row| row.get::<_, i64>(0))?;
-            let freed: Vec<i64> = freed.collect::<rusqlite::Result<_>>()?;
-            if freed.is_empty() {
-                return Ok(());
-            }
-            self.bytes = self.bytes.saturating_sub(freed.iter().sum::<i64>().unsigned_abs());
+        if self.unseen < self.limit / 64 {
+            return Ok(());
+        }
+        self.unseen = 0;
+        while self.used()? > self.limit {
+            let oldest = |sql: &str| -> rusqlite::Result<Option<i64>> {
+                self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()
+            };
+            let entry =
+                oldest("SELECT until FROM entry WHERE number >= 0 ORDER BY number LIMIT 1")?;
+            let list = oldest("SELECT until FROM list ORDER BY until LIMIT 1")?;
+            let delete = match (entry, list) {
+                (None, None) => return Ok(()),
+                (Some(entry), list) if list.is_none_or(|list| entry <= list) => {
+                    "DELETE FROM entry WHERE number IN (
+                         SELECT number FROM entry WHERE number >= 0 ORDER BY number LIMIT 16)"
+                }
+                (Some(_) | None, _) => {
+                    "DELETE FROM list WHERE number IN (
+                         SELECT number FROM list ORDER BY until LIMIT 8)"
+                }
+            };
+            self.connection.prepare_cached(delete)?.execute([])?;
         }
         Ok(())
     }
+
+    /// How many bytes of the file hold something.
+    fn used(&self) -> rusqlite::Result<u64> {
+        let number = |pragma: &str| -> rusqlite::Result<u64> {
+            let number = self.connection.prepare_cached(pragma)?.query_row([], |row| row.get(0));
+            number.map(i64::unsigned_abs)
+        };
+        let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
+        Ok(pages * number("PRAGMA page_size")?)
+    }
 }
 
-/// Brings a file into the newest form; several processes may try at once.
 fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let version: usize = connection.query_row("PRAGMA user_version", [], |row| {
@@ -238,8 +303,71 @@ fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("COMMIT")
 }
 
+/// Until when something is kept that is kept for a while from now.
+fn until(keep: Duration) -> i64 {
+    now() + i64::try_from(keep.as_millis()).unwrap_or(i64::MAX / 2)
+}
+
 /// Milliseconds since 1970.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Owner;
+
+    /// What the first version kept is there after the second has taken the file over.
+    #[test]
+    fn an_old_file_is_taken_over() {
+        let (owner, of_the_gateway) = (Owner::of("o"), owner_of_the_gateway());
+        let until = now() + 60_000;
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(MIGRATIONS[0]).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        let rows = [
+            (1, of_the_gateway, "own", KEY, vec![vec![3; 32]]),
+            (2, owner, "answer", "a", vec![b"1".to_vec()]),
+            (3, owner, "log", "l", vec![b"1".to_vec(), b"2".to_vec()]),
+        ];
+        for (number, owner, kind, id, values) in rows {
+            let insert = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, 1)";
+            connection.execute(insert, params![number, owner.bytes(), kind, id, until]).unwrap();
+            for value in values {
+                let insert = "INSERT INTO value (entry, value) VALUES (?, ?)";
+                connection.execute(insert, params![number, value]).unwrap();
+            }
+        }
+        let mut file = File::new(connection, 1 << 20).unwrap();
+        let at = |kind, id: &str| At { owner, kind, id: id.to_owned() };
+        assert_eq!(file.get(&at(Kind::Answer, "a")).unwrap().unwrap(), "1");
+        assert_eq!(file.list(&at(Kind::Log, "l")).unwrap(), ["1", "2"]);
+        assert_eq!(file.key([9; 32]).unwrap(), [3; 32]);
+    }
+
+    /// r128: age alone lets go, and what is kept for ever stays.
+    #[test]
+    fn what_is_too_old_goes() {
+        let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
+        file.key([9; 32]).unwrap();
+        let at = |id: &str| At { owner: Owner::of("o"), kind: Kind::Answer, id: id.to_owned() };
+        let log = At { kind: Kind::Log, ..at("l") };
+        let count = |file: &File, table: &str| -> i64 {
+            let count = format!("SELECT count(*) FROM {table}");
+            file.connection.query_row(&count, [], |row| row.get(0)).unwrap()
+        };
+        for id in ["a", "b"] {
+            file.put(&at(id), b"", Duration::ZERO).unwrap();
+        }
+        file.put(&at("c"), b"", Duration::from_secs(60)).unwrap();
+        file.append(&log, &[Bytes::from_static(b"1")], Duration::ZERO).unwrap();
+        file.sweep().unwrap();
+        file.commit().unwrap();
+        let counts = ["entry", "list", "list_value"].map(|table| count(&file, table));
+        assert_eq!(counts, [2, 0, 0]);
+        assert!(file.get(&at("c")).unwrap().is_some());
+        assert_eq!(file.key([1; 32]).unwrap(), [9; 32]);
+    }
 }

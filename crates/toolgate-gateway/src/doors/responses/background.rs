@@ -13,7 +13,7 @@ use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::Frame;
 use tokio::sync::watch;
 use toolgate_core::canon::{DecodeOptions, Encoder as _, Event, Failure, FailureKind, Start};
-use toolgate_core::json::{Fields, Raw};
+use toolgate_core::json::Raw;
 use toolgate_core::responses::{Framing, StreamEncoder, decode_request};
 use toolgate_core::translate::Echo;
 
@@ -115,8 +115,7 @@ pub(super) fn is_asked_for(body: &[u8]) -> bool {
     if memchr::memmem::find(body, b"\"background\"").is_none() {
         return false;
     }
-    let fields = serde_json::from_slice::<Fields<'_>>(body);
-    fields.is_ok_and(|fields| fields.get("background").map(Raw::get) == Some("true"))
+    session::fields_of(body).get("background").map(Raw::get) == Some("true")
 }
 
 /// Begins an answer.
@@ -294,8 +293,10 @@ pub(super) async fn events(visit: &Visit, id: &str) -> Option<Bytes> {
 }
 
 fn status(object: &[u8]) -> Option<String> {
-    let fields: Fields<'_> = serde_json::from_slice(object).ok()?;
-    fields.get("status").and_then(Raw::as_text).map(|text| text.decode().into_owned())
+    session::fields_of(object)
+        .get("status")
+        .and_then(Raw::as_text)
+        .map(|text| text.decode().into_owned())
 }
 
 /// A response object with another status.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::Request;
 use hyper::body::Incoming;
-use toolgate_core::json::{Fields, Raw, write};
+use toolgate_core::json::{Raw, write};
 use toolgate_core::responses::{encode_compacted, input_items};
 
 use super::door::{DIALECT, json};
@@ -28,7 +28,7 @@ pub(super) async fn compact(visit: &Visit, request: Request<Incoming>) -> Result
 
 /// The body with a request for a summary at its end.
 fn triggered(body: &str, items: &[Raw<'_>]) -> Result<Bytes, Refused> {
-    let fields: Fields<'_> = serde_json::from_str(body).unwrap_or_default();
+    let fields = session::fields_of(body.as_bytes());
     let mut out = b"{".to_vec();
     let left_out = ["input", "stream", "background", "store"];
     for (name, value) in fields.0.iter().filter(|(name, _)| !left_out.contains(&name.as_ref())) {

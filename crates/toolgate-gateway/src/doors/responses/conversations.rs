@@ -2,7 +2,6 @@
 
 use http::Request;
 use hyper::body::Incoming;
-use toolgate_core::canon::Losses;
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw, write};
 use toolgate_core::translate::Dialect;
 
@@ -65,7 +64,7 @@ async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refuse
     if body.is_empty() {
         return Ok(Given { metadata: None, items: Vec::new(), tools: Tools::Same });
     }
-    let fields: Fields<'_> = json::read(session::text(&body)?, &Path::Root, &mut Losses::new())?;
+    let fields: Fields<'_> = json::look(session::text(&body)?, &Path::Root)?;
     let given = |name: &str| fields.get(name).filter(|raw| raw.kind() != Json::Null);
     let metadata = given("metadata");
     if metadata.is_some_and(|raw| raw.kind() != Json::Object) {

@@ -1,7 +1,7 @@
 //! `generate: false`: nothing is generated, only an id is given out to go on from.
 
 use toolgate_core::canon::{DecodeOptions, Encoder as _, Event, Failure, Finish, Start};
-use toolgate_core::json::{Fields, Raw};
+use toolgate_core::json::Raw;
 use toolgate_core::responses::{Framing, StreamEncoder, decode_request};
 use toolgate_core::translate::Echo;
 
@@ -22,8 +22,7 @@ pub(super) fn is_asked_for(body: &[u8]) -> bool {
     if memchr::memmem::find(body, b"\"generate\"").is_none() {
         return false;
     }
-    let fields = serde_json::from_slice::<Fields<'_>>(body);
-    fields.is_ok_and(|fields| fields.get("generate").map(Raw::get) == Some("false"))
+    session::fields_of(body).get("generate").map(Raw::get) == Some("false")
 }
 
 /// Answers without asking the model.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolgate_core::json::{Fields, Raw, write};
+use toolgate_core::json::{Raw, write};
 
 use super::background;
 use super::door::{json, wrong};
@@ -75,8 +75,7 @@ pub(super) async fn delete(visit: &Visit, id: &str) -> Result<Reply, Refused> {
 /// `POST /v1/responses/{id}/cancel`
 pub(super) async fn cancel(visit: &Visit, id: &str) -> Result<Reply, Refused> {
     let kept = object(visit, id).await?;
-    let fields = serde_json::from_slice::<Fields<'_>>(&kept).unwrap_or_default();
-    if fields.get("background").map(Raw::get) != Some("true") {
+    if session::fields_of(&kept).get("background").map(Raw::get) != Some("true") {
         return Err(wrong("only a response that is made in the background can be cancelled"));
     }
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
