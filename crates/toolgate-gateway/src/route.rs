@@ -23,8 +23,10 @@ pub(crate) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
     let door = door(request.method(), request.uri().path(), request.headers());
     let mut reply = match admitted(&app, &request, door) {
         Ok(None) => route(app.clone(), request, door, &request_id, seed).await,
-        Ok(Some(reply)) => reply,
-        Err(failure) => reply::failure(door.dialect(), &failure, &request_id),
+        Ok(Some(reply)) => unread(request, reply).await,
+        Err(failure) => {
+            unread(request, reply::failure(door.dialect(), &failure, &request_id)).await
+        }
     };
     let headers = reply.headers_mut();
     if let Ok(id) = HeaderValue::try_from(&request_id) {
@@ -43,6 +45,12 @@ pub(crate) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
             ),
         );
     }
+    reply
+}
+
+/// A reply to a request whose body nobody needs.
+async fn unread(request: Request<Incoming>, reply: Reply) -> Reply {
+    doors::unread(request).await;
     reply
 }
 
@@ -182,23 +190,21 @@ async fn route(
         }
     };
     let Some(room) = app.admit() else {
-        return fail(&Failure::new(
-            FailureKind::Overloaded,
-            "the gateway has as many requests as it may have",
-        ));
+        let message = "the gateway has as many requests as it may have";
+        return unread(request, fail(&Failure::new(FailureKind::Overloaded, message))).await;
     };
     let current = app.current();
     let presented = auth::presented(request.headers(), request.uri());
     let client = match auth::admit(&current.config, presented) {
         Ok(client) => client,
-        Err(failure) => return fail(&failure),
+        Err(failure) => return unread(request, fail(&failure)).await,
     };
     if let Err(unknown) = Encoding::of(request.headers()) {
         let message = format!("the body's Content-Encoding is `{unknown}`; known are {KNOWN}");
         let mut reply = fail(&Failure::new(FailureKind::InvalidRequest, message));
         *reply.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         reply.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(KNOWN));
-        return reply;
+        return unread(request, reply).await;
     }
     let session = session_of(request.headers());
     let visit = Visit {
@@ -214,7 +220,8 @@ async fn route(
     let is_post = request.method() == Method::POST;
     match door {
         Door::Messages | Door::ChatCompletions | Door::Native | Door::CountTokens if !is_post => {
-            missing(format!("{} does not exist; POST does", asked()))
+            let reply = missing(format!("{} does not exist; POST does", asked()));
+            unread(request, reply).await
         }
         Door::Messages | Door::ChatCompletions => doors::turn(visit, dialect, request).await,
         Door::Native => doors::native(visit, request).await,
@@ -225,6 +232,9 @@ async fn route(
         Door::Dashboard | Door::Health | Door::Metrics | Door::Ready | Door::Telemetry => {
             reply::json(StatusCode::OK, "{}")
         }
-        Door::Unknown(_) => missing(format!("there is no {}", asked())),
+        Door::Unknown(_) => {
+            let reply = missing(format!("there is no {}", asked()));
+            unread(request, reply).await
+        }
     }
 }

@@ -156,6 +156,26 @@ async fn large_bodies_are_refused() {
     }
 }
 
+/// Whoever is turned away before the body was read still sees why, however long the body is.
+#[tokio::test]
+async fn a_refusal_reaches_whoever_is_still_sending() {
+    let settings = "[limits]\nbody_mib = 1\n[clients]\nkeys = [\"right\"]";
+    let lab = Lab::with(SimConfig::default(), settings).await;
+    let long = vec![b' '; 8 << 20];
+    for _ in 0..4 {
+        for (path, key, status) in [
+            ("/v1/messages", "wrong", 401),
+            ("/v1/messages", "right", 413),
+            ("/v1/nowhere", "right", 404),
+            ("/api/event_logging/batch", "right", 200),
+        ] {
+            let headers = [("x-api-key", key), ("anthropic-version", "2023-06-01")];
+            let got = lab.send(Method::POST, path, &headers, long.clone()).await;
+            assert_eq!(got.status.as_u16(), status, "{path} {}", got.text());
+        }
+    }
+}
+
 /// Bodies may come compressed; the limit is of what they hold.
 #[tokio::test]
 async fn compressed_bodies_are_read() {
@@ -380,13 +400,13 @@ async fn h2_thoughts_alone_are_no_answer_to_geminis_clients() {
     let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
     let text = lab.post(path, &ask).await.text();
     let last = text.trim_end().rsplit("\r\n\r\n").next().unwrap();
-    let last: serde_json::Value =
-        serde_json::from_str(last.strip_prefix("data: ").unwrap()).unwrap();
+    let last: serde_json::Value = serde_json::from_str(last).unwrap();
     assert!(last["error"]["code"].as_u64().unwrap() >= 500, "{last}");
     assert!(text.contains("Hm.") && !text.contains("finishReason"), "{text}");
 }
 
-/// A stream that breaks in the middle of an event ends before it: what is left can be read.
+/// A stream that breaks in the middle of an event ends before it: what is left can be read, and says
+/// that it is not all.
 #[tokio::test]
 async fn d12_a_cut_gemini_stream_ends_with_a_whole_event() {
     let event = |text: &str| {
@@ -404,6 +424,12 @@ async fn d12_a_cut_gemini_stream_ends_with_a_whole_event() {
         let lab = Lab::replaying(&[(200, "text/event-stream", &whole[..cut])], "").await;
         // An event that lacks but its empty line is there.
         let want = if cut < whole.len() - 4 { &first } else { &whole };
-        assert_eq!(lab.post(path, &ask).await.text(), *want, "cut at {cut}");
+        let text = lab.post(path, &ask).await.text();
+        let error = text.strip_prefix(want.as_str()).and_then(|rest| rest.strip_prefix("data: "));
+        let (framed, bare) = error.and_then(|error| error.split_once("\r\n\r\n")).unwrap();
+        assert!(
+            framed == bare && bare.starts_with("{\"error\":{\"code\":503,"),
+            "cut at {cut}: {text}"
+        );
     }
 }

@@ -13,4 +13,4 @@ pub(crate) use gemini::{gemini, native};
 pub(crate) use models::models;
 pub(crate) use responses::{LiveAnswers, responses};
 pub(crate) use turns::{count_tokens, turn};
-pub(crate) use visit::Visit;
+pub(crate) use visit::{Visit, unread};

@@ -1,11 +1,11 @@
 //! One request, admitted.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::Request;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, EXPECT};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use toolgate_core::canon::{ErrorReply, Failure, FailureKind, IdGen, Stamp};
@@ -77,13 +77,18 @@ impl Visit {
             .and_then(|text| text.parse::<usize>().ok())
             .is_some_and(|length| length > limit)
         {
+            unread(request).await;
             return Err(too_large(limit));
         }
         // What is not known was refused before.
         let encoding = Encoding::of(request.headers()).ok().flatten();
-        let body = match Limited::new(request.into_body(), limit).collect().await {
+        let mut body = request.into_body();
+        let body = match Limited::new(&mut body, limit).collect().await {
             Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => return Err(too_large(limit)),
+            Err(error) if error.is::<LengthLimitError>() => {
+                discard(&mut body).await;
+                return Err(too_large(limit));
+            }
             Err(error) => return Err(unreadable(&*error)),
         };
         match encoding {
@@ -94,6 +99,24 @@ impl Visit {
                 .unwrap_or_else(|error| Err(unreadable(&error))),
         }
     }
+}
+
+/// How long a client may go on sending what nobody will read.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Reads the body of a request that is turned away, unless the client asks first and sends nothing.
+pub(crate) async fn unread(request: Request<Incoming>) {
+    if !request.headers().contains_key(EXPECT) {
+        discard(&mut request.into_body()).await;
+    }
+}
+
+/// Reads the rest of a body. A connection that is closed before is reset, and the client never sees
+/// the answer.
+async fn discard(body: &mut Incoming) {
+    let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+    // Whoever takes longer is cut off.
+    drop(tokio::time::timeout(PATIENCE, rest).await);
 }
 
 fn unreadable(error: &dyn std::error::Error) -> Failure {
