@@ -6,16 +6,12 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod check_tools;
+mod gemini_home;
+mod memory;
 mod run;
 mod serve;
 mod sim;
 mod translate;
-
-/// A request is many small pieces that live on two threads, and bodies of up to megabytes that come
-/// and go: the system's allocator locks for the former and gives the latter back page by page. The
-/// bench (`cargo xtask bench`) shows what this one saves; libraries leave the choice to programs.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Lets every agent use its tools on Gemini.
 #[derive(Debug, Parser)]

@@ -1,13 +1,16 @@
 //! `toolgate run claude|codex|gemini`: the agent on the gateway, its own configuration untouched.
 
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use toolgate_gateway::config::{Config, Sources};
-use toolgate_gateway::{start, start_log};
+use toolgate_gateway::{start_log, start_with};
+
+use crate::gemini_home::{self, Home};
+use crate::memory::give_back;
+use crate::serve::resolve;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -22,6 +25,9 @@ pub(crate) struct Args {
     /// A gateway that is running already; else one is found or started
     #[arg(long, value_name = "URL")]
     gateway: Option<String>,
+    /// The gateway's configuration file [default: toolgate.toml, where there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// What the agent is given
     #[arg(last = true)]
     args: Vec<String>,
@@ -41,9 +47,7 @@ enum Agent {
 const KNOCK: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let env = |name: &str| std::env::var(name).ok();
-    let sources = Sources { file: None, env: &env, flags: &[] };
-    let config = Config::resolve(&sources)?;
+    let config = resolve(args.config.as_deref(), &[])?;
     let key = config
         .clients
         .keys
@@ -57,10 +61,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return launch(args, &format!("http://{}", config.listen), &key);
     }
     let flags = [("listen", "--listen", "127.0.0.1:0"), ("log", "--log", "error")];
-    let config = Config::resolve(&Sources { file: None, env: &env, flags: &flags })?;
+    let config = resolve(args.config.as_deref(), &flags)?;
     start_log(&config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let running = runtime.block_on(start(config))?;
+    let running = runtime.block_on(start_with(config, give_back))?;
     let code = launch(args, &format!("http://{}", running.addr), &key);
     runtime.block_on(running.drain());
     code
@@ -86,19 +90,17 @@ fn launch(args: &Args, url: &str, key: &str) -> Result<ExitCode> {
     };
     let program = args.program.clone().unwrap_or_else(|| PathBuf::from(usual));
     let mut command = Command::new(&program);
-    let scratch = prepare(args, &mut command, url, key)?;
+    let home = prepare(args, &mut command, url, key)?;
     let status = command.args(&args.args).status().with_context(|| {
         format!("cannot start {} (is it installed and on the path?)", program.display())
     });
-    if let Some(folder) = scratch {
-        let _ = std::fs::remove_dir_all(folder);
-    }
+    drop(home);
     let code = status?.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
     Ok(ExitCode::from(code))
 }
 
-/// Sets the agent's environment; says which folder to remove afterwards.
-fn prepare(args: &Args, command: &mut Command, url: &str, key: &str) -> Result<Option<PathBuf>> {
+/// Sets the agent's environment; gives what must stay until it has ended.
+fn prepare(args: &Args, command: &mut Command, url: &str, key: &str) -> Result<Option<Home>> {
     match args.agent {
         Agent::Claude => {
             command
@@ -130,17 +132,14 @@ fn prepare(args: &Args, command: &mut Command, url: &str, key: &str) -> Result<O
             if let Some(model) = &args.model {
                 command.arg("-m").arg(model);
             }
-            // Without a chosen way to log in, gemini-cli refuses a base URL. A settings file for the
-            // whole system, named by a variable, chooses one without touching the user's.
-            let folder = std::env::temp_dir().join(format!("toolgate-run-{}", std::process::id()));
-            std::fs::create_dir_all(&folder)?;
-            let settings = folder.join("settings.json");
-            std::fs::write(
-                &settings,
-                "{\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}}}",
-            )?;
-            command.env("GEMINI_CLI_SYSTEM_SETTINGS_PATH", settings);
-            Ok(Some(folder))
+            let own = std::env::var_os("GEMINI_CLI_HOME").or_else(|| std::env::var_os("HOME"));
+            let own =
+                own.context("neither GEMINI_CLI_HOME nor HOME says where gemini-cli lives")?;
+            let home = gemini_home::prepare(Path::new(&own))?;
+            if let Some(home) = &home {
+                command.env("GEMINI_CLI_HOME", &home.path);
+            }
+            Ok(home)
         }
     }
 }

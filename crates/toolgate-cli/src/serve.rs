@@ -1,7 +1,7 @@
 //! `toolgate serve`
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,9 @@ use anyhow::{Context as _, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate_gateway::config::{Config, LogFormat, Sources, UpstreamKind, example};
-use toolgate_gateway::{Running, start, start_log};
+use toolgate_gateway::{Running, start_log, start_with};
+
+use crate::memory::give_back;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (kind, format) = (config.upstream.kind, config.log_format);
-        let running = start(config).await?;
+        let running = start_with(config, give_back).await?;
         writeln!(stdout, "toolgate listens on http://{}", running.addr)?;
         stdout.flush()?;
         match format {
@@ -83,22 +85,8 @@ fn allow_many_files() {
 }
 
 impl Args {
-    fn file(&self) -> Option<PathBuf> {
-        let default = PathBuf::from("toolgate.toml");
-        self.config.clone().or_else(|| default.exists().then_some(default))
-    }
-
     /// Reads file, environment and flags.
     pub(crate) fn resolve(&self) -> Result<Config> {
-        let file = self.file();
-        let text = match &file {
-            Some(path) => Some(
-                std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read {}", path.display()))?,
-            ),
-            None => None,
-        };
-        let name = file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let flags: Vec<(&str, &str, &str)> = [
             ("listen", "--listen", &self.listen),
             ("upstream.kind", "--upstream", &self.upstream),
@@ -110,17 +98,39 @@ impl Args {
         .into_iter()
         .filter_map(|(key, name, value)| value.as_deref().map(|value| (key, name, value)))
         .collect();
-        let sources = Sources {
-            file: text.as_deref().map(|text| (name.as_str(), text)),
-            env: &|name| std::env::var(name).ok(),
-            flags: &flags,
-        };
-        Ok(Config::resolve(&sources)?)
+        resolve(self.config.as_deref(), &flags)
     }
 
     fn modified(&self) -> Option<SystemTime> {
-        self.file().and_then(|path| path.metadata().ok()).and_then(|it| it.modified().ok())
+        file(self.config.as_deref())
+            .and_then(|path| path.metadata().ok())
+            .and_then(|it| it.modified().ok())
     }
+}
+
+/// The configuration file: the one that was named, or the usual one where there is one.
+fn file(named: Option<&Path>) -> Option<PathBuf> {
+    let usual = Path::new("toolgate.toml");
+    named.or_else(|| usual.exists().then_some(usual)).map(Path::to_owned)
+}
+
+/// Reads the file, the environment and flags, each with its key and its name.
+pub(crate) fn resolve(named: Option<&Path>, flags: &[(&str, &str, &str)]) -> Result<Config> {
+    let file = file(named);
+    let text = match &file {
+        Some(path) => Some(
+            std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?,
+        ),
+        None => None,
+    };
+    let name = file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let sources = Sources {
+        file: text.as_deref().map(|text| (name.as_str(), text)),
+        env: &|name| std::env::var(name).ok(),
+        flags,
+    };
+    Ok(Config::resolve(&sources)?)
 }
 
 /// One screen: what is behind it, and a request that works as pasted.

@@ -1,8 +1,11 @@
 //! The binary as a user starts it.
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A command of the binary that listens; it ends with the test.
@@ -87,4 +90,109 @@ fn what_is_unknown_is_named() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("--no-such-option"), "{said}");
+}
+
+/// A folder of its own, gone when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("toolgate-binary-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What `toolgate run` starts in place of an agent, and what that prints. The home is `home`, and no
+/// gateway is running.
+fn run(agent: &str, home: &Folder, script: &str, more: &[&str]) -> (i32, String) {
+    let program = home.0.join("agent");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["run", agent, "--program", program.to_str().unwrap()])
+        .args(more)
+        .current_dir(&home.0)
+        .env("HOME", &home.0)
+        .env("TOOLGATE_LISTEN", "127.0.0.1:1")
+        .envs([("ANTHROPIC_API_KEY", "the user's")])
+        .env_remove("GEMINI_API_KEY")
+        .env_remove("GEMINI_CLI_HOME")
+        .output()
+        .unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn run_claude_sets_the_environment() {
+    let home = Folder::new("claude");
+    let script = r#"echo "$ANTHROPIC_BASE_URL|$ANTHROPIC_AUTH_TOKEN|${ANTHROPIC_API_KEY-none}|$ANTHROPIC_MODEL|$*"; exit 7"#;
+    let (code, said) = run("claude", &home, script, &["--model", "m", "--", "-p", "hi"]);
+    assert_eq!(code, 7, "the agent's own");
+    let (url, rest) = said.trim().split_once('|').unwrap();
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+    assert_eq!(rest, "toolgate|none|m|-p hi");
+}
+
+#[test]
+fn run_codex_gives_settings_on_the_command_line() {
+    let home = Folder::new("codex");
+    fs::write(home.0.join("toolgate.toml"), "[clients]\nkeys = [\"a-key\"]\n").unwrap();
+    let (code, said) =
+        run("codex", &home, r#"echo "$TOOLGATE_CLIENT_KEY"; echo "$@""#, &["--", "exec", "hi"]);
+    assert_eq!(code, 0);
+    let (key, arguments) = said.trim().split_once('\n').unwrap();
+    assert_eq!(key, "a-key", "the file's");
+    assert!(arguments.contains("base_url=\"http://127.0.0.1:"), "{arguments}");
+    assert!(arguments.ends_with("exec hi"), "{arguments}");
+}
+
+#[test]
+fn run_gemini_gives_a_home_and_leaves_the_user_s_as_it_is() {
+    let home = Folder::new("gemini");
+    let own = home.0.join(".gemini");
+    fs::create_dir(&own).unwrap();
+    let settings = r#"{"ui":{"theme":"x"},"security":{"auth":{"selectedType":"oauth-personal"}}}"#;
+    fs::write(own.join("settings.json"), settings).unwrap();
+    fs::write(own.join("GEMINI.md"), "memory").unwrap();
+    let script = r#"cd "$GEMINI_CLI_HOME/.gemini" && cat settings.json GEMINI.md && echo session > tmp/one && echo new > trusted && rm GEMINI.md && echo changed > GEMINI.md && mkdir d && echo deep > d/settings.json && echo "|$GEMINI_CLI_HOME|$GOOGLE_GEMINI_BASE_URL|$GEMINI_API_KEY""#;
+    let (code, said) = run("gemini", &home, script, &[]);
+    assert_eq!(code, 0, "{said}");
+    let words: Vec<_> = said.trim().split('|').collect();
+    let [files, new_home, url, key] = words[..] else { panic!("{said}") };
+    assert_eq!(files, settings.replace("oauth-personal", "gemini-api-key") + "memory");
+    assert!(url.starts_with("http://127.0.0.1:") && key == "toolgate", "{said}");
+    assert!(!Path::new(new_home).exists(), "it is gone");
+    assert_eq!(fs::read_to_string(own.join("settings.json")).unwrap(), settings);
+    for (name, text) in [
+        ("tmp/one", "session"),
+        ("trusted", "new"),
+        ("GEMINI.md", "changed"),
+        ("d/settings.json", "deep"),
+    ] {
+        assert_eq!(fs::read_to_string(own.join(name)).unwrap().trim(), text, "{name}");
+    }
+
+    // Whoever has chosen a key needs nothing.
+    fs::write(own.join("settings.json"), settings.replace("oauth-personal", "gemini-api-key"))
+        .unwrap();
+    let (_, said) = run("gemini", &home, r#"echo "${GEMINI_CLI_HOME-none}""#, &[]);
+    assert_eq!(said.trim(), "none");
+}
+
+#[test]
+fn run_names_a_program_that_is_not_there() {
+    let output = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["run", "claude", "--program", "/nowhere/claude", "--gateway", "http://127.0.0.1:1"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("cannot start /nowhere/claude"), "{said}");
 }

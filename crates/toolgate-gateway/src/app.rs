@@ -32,10 +32,14 @@ pub struct App {
     pub tasks: Tasks,
     /// Answers that are being made in the background.
     pub live: LiveAnswers,
+    /// How many threads serve connections.
+    pub lanes: usize,
     sim: Option<String>,
     seed: u64,
     requests: AtomicU64,
     running: AtomicUsize,
+    /// The most that ran at a time since it was last calm.
+    most: AtomicUsize,
 }
 
 /// What changes when the configuration is read again.
@@ -49,13 +53,16 @@ pub struct Current {
     pub keys: Arc<KeyPool>,
 }
 
+/// So many requests at a time are a burst.
+const BURST: usize = 8;
 /// How many compiled schemas are kept: a few agents' tool sets.
 const SCHEMAS: usize = 4096;
 
 impl App {
     /// Prepares a gateway. `sim` is the address of the built-in simulator, where it is used.
     pub async fn new(config: Config, sim: Option<String>) -> Result<Arc<Self>, String> {
-        let link = Link::new(&config.upstream, sim.as_deref())?;
+        let lanes = config.threads;
+        let link = Link::new(&config.upstream, sim.as_deref(), lanes)?;
         let keys = Arc::new(KeyPool::new(config.upstream.auth.api_keys.clone()));
         let metrics = Metrics::default();
         let opening = Opening {
@@ -78,10 +85,12 @@ impl App {
             lessons: Lessons::default(),
             tasks: Tasks::default(),
             live: LiveAnswers::default(),
+            lanes,
             sim,
             seed,
             requests: AtomicU64::new(0),
             running: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
         }))
     }
 
@@ -101,7 +110,10 @@ impl App {
         if config.listen != old.config.listen {
             tracing::warn!("`listen` changes with the next start only");
         }
-        let link = Link::new(&config.upstream, self.sim.as_deref())?;
+        if config.threads != old.config.threads {
+            tracing::warn!("`threads` changes with the next start only");
+        }
+        let link = Link::new(&config.upstream, self.sim.as_deref(), self.lanes)?;
         let keys = if old.keys.holds(&config.upstream.auth.api_keys) {
             Arc::clone(&old.keys)
         } else {
@@ -126,11 +138,24 @@ impl App {
     /// Room for one more request, where there is room.
     pub fn admit(self: &Arc<Self>) -> Option<Admitted> {
         let limit = self.config().limits.concurrency;
-        if self.running.fetch_add(1, Ordering::Relaxed) >= limit {
+        let others = self.running.fetch_add(1, Ordering::Relaxed);
+        if others >= limit {
             self.running.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
+        self.most.fetch_max(others + 1, Ordering::Relaxed);
         Some(Admitted(Arc::clone(self)))
+    }
+
+    /// Whether a burst of requests is over: half of them or more have ended. Says so once.
+    pub(crate) fn has_calmed(&self) -> bool {
+        let running = self.running.load(Ordering::Relaxed);
+        let most = self.most.load(Ordering::Relaxed);
+        let is_calm = most >= BURST && running <= most / 2;
+        if is_calm {
+            self.most.store(running, Ordering::Relaxed);
+        }
+        is_calm
     }
 }
 

@@ -1,9 +1,9 @@
 //! The gateway: four front doors, Gemini behind them.
 //!
 //! ```text
-//!   server ─► route ─► doors ─► turn ─► upstream ─► Gemini
-//!               │                │
-//!             auth             store
+//!   server ─► lanes ─► route ─► doors ─► turn ─► upstream ─► Gemini
+//!                        │                │
+//!                      auth             store
 //! ```
 //!
 //! Open [`route`](crate) first, then `doors/turns.rs`, then `turn/pump.rs`. Only `config` reads what the
@@ -13,6 +13,7 @@ mod app;
 mod auth;
 pub mod config;
 mod doors;
+mod lanes;
 mod log;
 mod metrics;
 mod reply;
@@ -28,4 +29,4 @@ mod upstream;
 pub use app::App;
 pub use log::start_log;
 pub use server::Server;
-pub use service::{Running, ServiceError, start};
+pub use service::{Running, ServiceError, start, start_with};

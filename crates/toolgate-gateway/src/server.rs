@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
 use crate::app::App;
+use crate::lanes::Lanes;
 use crate::reply::Body;
 use crate::route;
 
@@ -21,17 +22,24 @@ use crate::route;
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
+    lanes: Lanes,
     app: Arc<App>,
+    calm: fn(),
 }
 
 /// How long a client may take to send a request's head.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 
+/// How often to look whether a burst of requests is over.
+const LOOK: Duration = Duration::from_secs(1);
+
 impl Server {
-    /// Takes the address that the configuration names.
-    pub async fn bind(app: Arc<App>) -> std::io::Result<Self> {
+    /// Takes the address that the configuration names, and starts the threads that serve. Each of
+    /// them calls `calm` when a burst of requests is over.
+    pub async fn bind(app: Arc<App>, calm: fn()) -> std::io::Result<Self> {
         let listener = TcpListener::bind(app.config().listen).await?;
-        Ok(Self { listener, app })
+        let lanes = Lanes::start(app.lanes)?;
+        Ok(Self { listener, lanes, app, calm })
     }
 
     /// The address that it listens on.
@@ -43,6 +51,7 @@ impl Server {
     pub async fn run(self, mut stop: watch::Receiver<bool>) {
         // Every connection holds a sender: when the last is gone, the receiver knows.
         let (open, mut all_closed) = mpsc::channel::<()>(1);
+        let mut looks = tokio::time::interval(LOOK);
         loop {
             let stream = tokio::select! {
                 accepted = self.listener.accept() => match accepted {
@@ -54,26 +63,29 @@ impl Server {
                         continue;
                     }
                 },
+                _ = looks.tick() => {
+                    if self.app.has_calmed() {
+                        self.lanes.each(self.calm);
+                    }
+                    continue;
+                }
                 () = told(&mut stop) => break,
             };
             // Small frames must not wait for each other.
             let _ = stream.set_nodelay(true);
-            let app = Arc::clone(&self.app);
-            let limits = app.config().limits;
-            let service = service_fn(move |request| {
-                let app = Arc::clone(&app);
-                async move { Ok::<_, Infallible>(route::answer(app, request).await) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_PATIENCE)
-                .max_buf_size(limits.header.max(8192))
-                .serve_connection(TokioIo::new(stream), service)
-                .with_upgrades();
-            let (open, stop) = (open.clone(), stop.clone());
-            tokio::spawn(async move {
-                if let Err(error) = until_drained(connection, stop).await {
-                    tracing::debug!(%error, "a connection ended early");
+            // From here on it belongs to the thread that serves it.
+            let stream = match stream.into_std() {
+                Ok(stream) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot hand a connection over");
+                    continue;
+                }
+            };
+            let (app, open, stop) = (Arc::clone(&self.app), open.clone(), stop.clone());
+            self.lanes.give(move || async move {
+                match TcpStream::from_std(stream) {
+                    Ok(stream) => serve(app, stream, stop).await,
+                    Err(error) => tracing::warn!(%error, "cannot take a connection over"),
                 }
                 drop(open);
             });
@@ -86,6 +98,25 @@ impl Server {
         if tokio::time::timeout(drain, closed).await.is_err() {
             tracing::warn!("turns were still running at the drain limit");
         }
+        self.lanes.end().await;
+    }
+}
+
+/// Serves one connection to its end.
+async fn serve(app: Arc<App>, stream: TcpStream, stop: watch::Receiver<bool>) {
+    let header = app.config().limits.header;
+    let service = service_fn(move |request| {
+        let app = Arc::clone(&app);
+        async move { Ok::<_, Infallible>(route::answer(app, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_buf_size(header.max(8192))
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    if let Err(error) = until_drained(connection, stop).await {
+        tracing::debug!(%error, "a connection ended early");
     }
 }
 

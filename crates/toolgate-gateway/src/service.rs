@@ -40,6 +40,12 @@ pub enum ServiceError {
 
 /// Starts a gateway; with [`UpstreamKind::Sim`] also the simulator behind it.
 pub async fn start(config: Config) -> Result<Running, ServiceError> {
+    start_with(config, || ()).await
+}
+
+/// The same. Each thread that serves calls `calm` when a burst of requests is over: the time to give
+/// memory back.
+pub async fn start_with(config: Config, calm: fn()) -> Result<Running, ServiceError> {
     let sim = match (config.upstream.kind, &config.upstream.url) {
         (UpstreamKind::Sim, None) => {
             Some(toolgate_sim::Sim::start(toolgate_sim::SimConfig::default()).await.map_err(
@@ -51,7 +57,7 @@ pub async fn start(config: Config) -> Result<Running, ServiceError> {
     let addr = config.listen;
     let app =
         App::new(config, sim.as_ref().map(|sim| sim.url())).await.map_err(ServiceError::Setup)?;
-    let server = Server::bind(Arc::clone(&app))
+    let server = Server::bind(Arc::clone(&app), calm)
         .await
         .map_err(|source| ServiceError::Listen { addr, source })?;
     let addr = server.local_addr().map_err(|source| ServiceError::Listen { addr, source })?;

@@ -15,6 +15,8 @@ use super::models::Models;
 pub struct Config {
     /// Where to listen.
     pub listen: SocketAddr,
+    /// How many threads serve requests.
+    pub threads: usize,
     /// R138: whether a tool schema that Gemini cannot take is an error.
     pub strict_tool_validation: bool,
     /// R140: whether tools are forwarded.
@@ -275,6 +277,13 @@ impl Config {
         }
         Ok(Self {
             listen,
+            threads: match usize::try_from(layers.number("threads")?) {
+                Ok(0) => std::thread::available_parallelism().map_or(1, usize::from),
+                Ok(threads @ 1..=1024) => threads,
+                Ok(_) | Err(_) => {
+                    return Err(wrong("threads", "must be from 0 to 1024".to_owned()));
+                }
+            },
             strict_tool_validation: layers.boolean("strict_tool_validation")?,
             enable_tool_calling: layers.boolean("enable_tool_calling")?,
             state_retention: seconds("state_retention_minutes")? * 60,

@@ -54,6 +54,12 @@ pub const SETTINGS: &[Setting] = &[
         "Where to listen. Port 0 lets the system choose. Anything but loopback needs clients.keys.",
     ),
     setting(
+        "threads",
+        &["TOOLGATE_THREADS"],
+        "0",
+        "How many threads serve requests; 0: as many as there are processors.",
+    ),
+    setting(
         "strict_tool_validation",
         &["TOOLGATE_STRICT_TOOL_VALIDATION"],
         "false",

@@ -1,4 +1,4 @@
-//! One pooled HTTP client, and where its requests go.
+//! The pooled HTTP client, and where its requests go.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,21 @@ use toolgate_core::gemini::Backend;
 
 use super::token::{TokenSource, Tokens};
 use crate::config::{Secret, Upstream, UpstreamKind};
+use crate::lanes;
 
 /// The way to Gemini.
 #[derive(Clone, Debug)]
 pub struct Link {
-    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    /// One pool for each lane: a connection stays on the thread that opened it.
+    pools: Arc<[Http]>,
     base: String,
     models: String,
     backend: Backend,
     tokens: Option<Tokens>,
     bearer: Option<Secret>,
 }
+
+type Http = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// What is asked of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +63,7 @@ const BODY_LIMIT: usize = 256 << 20;
 
 impl Link {
     /// Prepares the way; opens no connection yet. `sim` is the simulator's address.
-    pub fn new(config: &Upstream, sim: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn new(config: &Upstream, sim: Option<&str>, lanes: usize) -> Result<Self, String> {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
@@ -71,11 +75,14 @@ impl Link {
             .https_or_http()
             .enable_all_versions()
             .wrap_connector(tcp);
-        let http = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(90))
-            .pool_max_idle_per_host(IDLE_CONNECTIONS)
-            .build(https);
+        let lanes = lanes.max(1);
+        let pool = || {
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(Duration::from_secs(90))
+                .pool_max_idle_per_host(IDLE_CONNECTIONS.div_ceil(lanes))
+                .build(https.clone())
+        };
         let tokens = match &config.auth.service_account {
             Some(path) if config.kind == UpstreamKind::Vertex => {
                 Some(Arc::new(TokenSource::read(path)?))
@@ -92,13 +99,18 @@ impl Link {
             (None, None) => google(config),
         };
         Ok(Self {
-            http,
+            pools: (0..lanes).map(|_| pool()).collect(),
             base,
             models: models_path(config),
             backend,
             tokens,
             bearer: config.auth.bearer.clone(),
         })
+    }
+
+    /// The pool of the thread that asks.
+    fn http(&self) -> &Http {
+        &self.pools[lanes::here() % self.pools.len()]
     }
 
     /// Which of Google's services it leads to.
@@ -167,7 +179,7 @@ impl Link {
             .header(name, value)
             .body(Full::new(body))
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-        self.http.request(request).await.map_err(|error| unreachable(&error))
+        self.http().request(request).await.map_err(|error| unreachable(&error))
     }
 
     pub(super) async fn post_form(
@@ -179,7 +191,7 @@ impl Link {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
             .body(Full::new(Bytes::from(form)))
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-        let response = self.http.request(request).await.map_err(|error| unreachable(&error))?;
+        let response = self.http().request(request).await.map_err(|error| unreachable(&error))?;
         let status = response.status();
         Ok((status, whole(response.into_body()).await?))
     }

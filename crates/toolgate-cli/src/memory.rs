@@ -1,0 +1,16 @@
+//! Where memory comes from, and when it goes back.
+
+/// A request is many small pieces that live on one thread, and bodies of up to megabytes that come
+/// and go: the system's allocator locks for the former and gives the latter back page by page. The
+/// bench (`cargo xtask bench`) shows what this one saves; libraries leave the choice to programs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Gives the memory that this thread has freed back to the system, which the allocator does not do
+/// by itself while nothing is asked of it.
+#[expect(unsafe_code, reason = "mimalloc has no other name for it")]
+pub(crate) fn give_back() {
+    // SAFETY: it takes no pointers, may be called at any time on any thread, and moves nothing that
+    // is in use.
+    unsafe { libmimalloc_sys::mi_collect(true) }
+}

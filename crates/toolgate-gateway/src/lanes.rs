@@ -1,0 +1,109 @@
+//! Threads that serve connections, each with a runtime of its own.
+//!
+//! Everything of a turn happens on one thread: the client's connection, the translation, and the
+//! connection to Gemini, which comes from that thread's own pool. No event of a stream has to wake
+//! another thread, which would cost more than translating the event.
+
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::runtime::Builder;
+use tokio::sync::mpsc;
+
+/// What a lane is given to do: made where it was accepted, run where it is served.
+type Work = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Lanes(Vec<Lane>);
+
+#[derive(Debug)]
+struct Lane {
+    work: mpsc::UnboundedSender<Work>,
+    /// As many more owners as connections are open.
+    open: Arc<()>,
+    thread: JoinHandle<()>,
+}
+
+thread_local! {
+    static HERE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Which lane this thread is. A thread that is none counts as the first.
+pub(crate) fn here() -> usize {
+    HERE.get()
+}
+
+impl Lanes {
+    /// Starts `count` threads.
+    pub(crate) fn start(count: usize) -> io::Result<Self> {
+        (0..count.max(1)).map(Lane::start).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// Gives work to the lane that has the least.
+    pub(crate) fn give<W, F>(&self, work: W)
+    where
+        W: FnOnce() -> F + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let Some(lane) = self.0.iter().min_by_key(|lane| Arc::strong_count(&lane.open)) else {
+            return;
+        };
+        let open = Arc::clone(&lane.open);
+        let work: Work = Box::new(move || {
+            let serving = work();
+            Box::pin(async move {
+                serving.await;
+                drop(open);
+            })
+        });
+        if lane.work.send(work).is_err() {
+            tracing::error!("a thread that serves connections is gone");
+        }
+    }
+
+    /// Has every lane do something, between what else it does.
+    pub(crate) fn each(&self, act: fn()) {
+        for lane in &self.0 {
+            let work: Work = Box::new(move || {
+                act();
+                Box::pin(std::future::ready(()))
+            });
+            // A lane that is gone has nothing to do.
+            drop(lane.work.send(work));
+        }
+    }
+
+    /// Ends what still runs, and waits for the threads.
+    pub(crate) async fn end(self) {
+        let threads: Vec<_> = self.0.into_iter().map(|lane| lane.thread).collect();
+        let joined = tokio::task::spawn_blocking(move || {
+            for thread in threads {
+                if thread.join().is_err() {
+                    tracing::error!("a thread that served connections has panicked");
+                }
+            }
+        });
+        drop(joined.await);
+    }
+}
+
+impl Lane {
+    fn start(number: usize) -> io::Result<Self> {
+        let (work, mut given) = mpsc::unbounded_channel::<Work>();
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let serve = move || {
+            HERE.set(number);
+            runtime.block_on(async move {
+                while let Some(work) = given.recv().await {
+                    tokio::spawn(work());
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name(format!("lane-{number}")).spawn(serve)?;
+        Ok(Self { work, open: Arc::new(()), thread })
+    }
+}
