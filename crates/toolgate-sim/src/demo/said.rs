@@ -26,12 +26,14 @@ fn words(content: &Content) -> Option<String> {
 }
 
 /// How coding agents begin what they say beside the user.
-const OPENINGS: [&str; 10] = [
+const OPENINGS: [&str; 12] = [
     "# Environment\n",
     "# AGENTS.md instructions",
     "Caveat: The messages below",
     "Please continue.",
     "System: Please continue.",
+    "The TodoWrite tool hasn't been used recently",
+    "The task tools haven't been used recently",
     "This is the Gemini CLI.",
     "Tool loaded.",
     "Tools loaded.",
@@ -120,6 +122,7 @@ mod tests {
             ("<system-reminder>never closed", None),
             ("a <T> b <T> c", Some("a <T> b <T> c")),
             ("Tool loaded.", None),
+            ("The task tools haven't been used recently. If you", None),
             ("# Environment\nYou have been invoked in a folder", None),
             ("# Environmental law\nSum it up", Some("# Environmental law\nSum it up")),
             (" ", None),
