@@ -1,29 +1,31 @@
-"""`python3 clients/lab [NAME…] [--all] [--model MODEL] [--scenario NAME] [--table FILE]`: real clients on toolgate."""
+"""`python3 clients/lab [NAME…] [--all] [--model MODEL] [--scenario NAME]`: real clients on toolgate."""
 
 import argparse
+import functools
+import json
 import os
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import agents
-import features
 import install
-import programs
+import matrix
+import report
 import scenarios
-import sessions
 import stage
 from run import Run
 
 ARTEFACTS = install.FOLDER / "artefacts"
+WRITING = threading.Lock()
 
 
 def main():
     options = parsed()
-    clients = chosen(agents.ALL + programs.ALL, options.names, "client")
-    wanted = chosen(scenarios.ALL + sessions.ALL + features.ALL, options.scenario, "scenario")
+    clients = chosen(matrix.CLIENTS, options.names, "client")
+    wanted = chosen(matrix.SCENARIOS, options.scenario, "scenario")
     cells = [
         (client, scenario, model)
         for client in clients
@@ -31,6 +33,9 @@ def main():
         for model in scenario.models
         if is_wanted(client, scenario, model, options)
     ]
+    if options.results and Path(options.results).exists():
+        passed = report.passed(options.results)
+        cells = [cell for cell in cells if (cell[0].name, cell[1].name, cell[2]) not in passed]
     folders = dict.fromkeys(client.folder for client, _, _ in cells)
     if install.NEEDS_NODE & set(folders):
         folders = {"node22": None} | folders
@@ -43,13 +48,16 @@ def main():
         print(f"note: the clients can reach the network, because this machine keeps them in it: {why}")
     binary = options.binary or str(install.TARGET / "debug" / "toolgate")
     checker = str(Path(binary).parent / "examples" / "grammar")
-    with ThreadPoolExecutor(options.jobs) as pool:
-        runs = list(pool.map(lambda cell: played(cell, binary, checker, installer), cells))
+    idle = [cell for cell in cells if cell[1].is_idle]
+    busy = [cell for cell in cells if not cell[1].is_idle]
+    with ThreadPoolExecutor(options.jobs) as pool, ThreadPoolExecutor(len(idle) or 1) as beside:
+        play = functools.partial(played, binary=binary, checker=checker, installer=installer, options=options)
+        waiting, working = beside.map(play, idle), pool.map(play, busy)
+        runs = [*working, *waiting]
     installer.end()
     print()
-    print(table(runs))
-    if options.table:
-        Path(options.table).write_text(table(runs) + "\n")
+    results = [run.result() for run in runs]
+    print(report.table(results))
     failed = [run for run in runs if run.difference]
     for run in failed:
         print(f"{run.client.name} · {run.scenario.name} · {run.model}: {run.difference}")
@@ -65,7 +73,7 @@ def parsed():
     parser.add_argument("--model", help="on this model only")
     parser.add_argument("--scenario", action="append", default=[], help="this scenario only")
     parser.add_argument("--binary", help="another toolgate than the debug one")
-    parser.add_argument("--table", help="write the table into this file too")
+    parser.add_argument("--results", help="add what came of each run to this file, and leave out what has passed there")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     return parser.parse_args()
 
@@ -78,16 +86,7 @@ def chosen(known, names, what):
 
 
 def is_wanted(client, scenario, model, options):
-    if scenario.agents_only and not client.is_agent:
-        return False
-    if (scenario.programs_only and client.is_agent) or not scenario.suits(client):
-        return False
-    if len(scenario.prompts_for(client)) > 1 and not client.can_resume:
-        return False
-    # Without the gateway nobody saves a turn: an SDK gives on whatever Gemini said.
-    if client.is_direct and scenario.is_faulty and scenario.name != "429":
-        return False
-    if scenario.name == "no-arguments" and not client.nothing():
+    if not matrix.plays(client, scenario):
         return False
     if options.model:
         return model == options.model
@@ -98,7 +97,7 @@ def is_wanted(client, scenario, model, options):
     return is_thin and model == scenarios.NEW
 
 
-def played(cell, binary, checker, installer):
+def played(cell, binary, checker, installer, options):
     client, scenario, model = cell
     run = Run(client, scenario, model)
     try:
@@ -108,30 +107,12 @@ def played(cell, binary, checker, installer):
         run.play(binary, checker, ARTEFACTS / f"{client.name}-{scenario.name}-{model}")
     except RuntimeError as error:
         run.difference = str(error)
+    if options.results:
+        with WRITING, open(options.results, "a") as file:
+            file.write(json.dumps(run.result()) + "\n")
     verdict = run.difference or "passed"
     print(f"{client.name:<20} {scenario.name:<16} {model:<18} {run.took:5.1f} s  {verdict}", flush=True)
     return run
-
-
-def table(runs):
-    """Clients down, scenarios across: `pass`, `shown` where the user was told, or the first difference."""
-    names = list(dict.fromkeys(run.scenario.name for run in runs))
-    lines = ["| client | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    for client in dict.fromkeys(run.client for run in runs):
-        cells = []
-        for name in names:
-            here = [run for run in runs if run.client is client and run.scenario.name == name]
-            cells.append(mark(here))
-        lines.append(f"| {client.name} {client.version()} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def mark(runs):
-    if not runs:
-        return "–"
-    if any(run.difference for run in runs):
-        return "FAIL"
-    return "pass" if all(run.is_done() for run in runs) else "shown"
 
 
 if __name__ == "__main__":

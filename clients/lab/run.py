@@ -21,6 +21,18 @@ class Run:
         self.difference = None
         self.took = 0.0
 
+    def result(self):
+        """What a table needs to know of it."""
+        fault = self.client.faults.get(self.scenario.name)
+        outcome = "FAIL" if self.difference else "cannot" if fault else "pass" if self.is_done() else "shown"
+        return {
+            "client": self.client.name,
+            "is_agent": self.client.is_agent,
+            "scenario": self.scenario.name,
+            "model": self.model,
+            "outcome": outcome,
+        }
+
     def play(self, binary, checker, artefacts):
         stage = Stage(binary, options=self.scenario.server_options, direct=self.client.is_direct)
         with stage:
@@ -33,8 +45,8 @@ class Run:
                 self.counters = stage.window("counters")
                 self.work = stage.work
                 found = list(self.scenario.check(self))
-                # Who cannot play it has asked nobody.
-                if self.scenario.name not in self.client.faults:
+                # Who cannot play it may have asked nobody.
+                if self.exchanges or self.scenario.name not in self.client.faults:
                     found += self.grammar(stage, checker)
                 self.difference = found[0] if found else None
             except (RuntimeError, OSError, KeyError, ValueError, TypeError) as error:
@@ -54,10 +66,16 @@ class Run:
                 stage.restart_gateway()
             options = client.mcp(stage, MCP) if scenario.uses_mcp else []
             options = [*options, *scenario.arguments(client, stage)]
+            wish, granted = scenario.wish_for(client), {}
+            if wish:
+                more, granted = client.granted(wish, stage, model)
+                options += more
             command = client.command(stage, model, prompt, at > 0, options)
-            environment = {**client.environment(stage, model), **scenario.environment(client)}
+            if wish == "question":
+                command = client.attended(command)
+            environment = {**client.environment(stage, model), **granted, **scenario.environment(client, stage)}
             stop = stage.work / scenario.interrupted_at if scenario.interrupted_at and not at else None
-            ended = stage.run(command, environment, client.seconds, stop)
+            ended = stage.run(command, environment, scenario.seconds or client.seconds, stop)
             self.took += ended.took
             self.code = ended.code
             self.text, self.error = client.said(ended)

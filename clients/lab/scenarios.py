@@ -29,9 +29,19 @@ class Scenario:
     # The file that the tool makes which the user then interrupts.
     interrupted_at = None
 
+    # What the client is to be set to.
+    wish = None
+    # Whether next to all of it is waiting, so that it can be beside everything else.
+    is_idle = False
+    # More time than the client usually gets.
+    seconds = None
+
     def suits(self, client):
         """Whether a client can play it."""
-        return True
+        return self.wish is None or self.wish in client.can
+
+    def wish_for(self, client):
+        return self.wish if self.wish in client.can else None
 
     def prepare(self, work):
         """Puts files into the folder that the client will work in."""
@@ -47,7 +57,7 @@ class Scenario:
         """More arguments on the client's command line."""
         return list(self.options)
 
-    def environment(self, client):
+    def environment(self, client, stage):
         return {}
 
     def turns(self, box, work):
@@ -170,6 +180,12 @@ class UnknownTool(Scenario):
         ]
 
     def check(self, run):
+        fault = run.client.faults.get(self.name)
+        if fault:
+            # The loop of an SDK that gives up where its own caller would go on.
+            if fault not in run.error:
+                yield f"it does not say {fault!r} any more but {(run.error or run.text)[:160]!r}"
+            return
         yield from run.ended_well()
         # The signature of a call that the client has renamed is good for nothing.
         yield from run.was_clean(but=run.client.renamed_calls_need)
@@ -232,11 +248,11 @@ class Faulty(Scenario):
         ]
 
     def check(self, run):
-        yield from run.was_clean()
+        yield from run.was_clean(but=run.client.goes_on_by)
         yield from run.holds("before.txt", "before\n")
         if run.is_done():
             yield from run.holds("after.txt", "after\n")
-        elif not run.shows_error() and self.name not in run.client.hides:
+        elif not run.shows_error():
             yield f"the turn ended silently (exit {run.code}, said {run.text[:80]!r})"
 
 

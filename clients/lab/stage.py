@@ -2,6 +2,7 @@
 
 import ctypes
 import fcntl
+import functools
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ import urllib.request
 from pathlib import Path
 
 import install
+from page import Page
 from relay import Relay
 
 CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
@@ -115,12 +117,19 @@ class Stage:
         self.start_gateway("gateway-2.log")
         self.relay.target = ("127.0.0.1", self.gateway.port)
 
+    @functools.cached_property
+    def page(self):
+        """The web, as far as there is one."""
+        return Page(self.folder)
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         if self.relay:
             self.relay.close()
+        if "page" in self.__dict__:
+            self.page.close()
         for server in (self.gateway, self.sim):
             if server:
                 server.stop()

@@ -1,0 +1,188 @@
+"""Claude Code: how it is started, and its tools, old and new."""
+
+import json
+import sys
+
+import install
+from agent import Agent, call
+from named import DELEGATED, FETCHED, PRESENT
+from stage import KEY
+
+CONSOLE = install.ROOT / "clients" / "programs" / "claude_console.py"
+# What the one at the console says to every question.
+ANSWER = "The second one"
+
+
+class ClaudeCode(Agent):
+    name = "claude-code"
+    dialect = "anthropic"
+    folder = "claude"
+    # It leaves out a tool with `allOf` at the root.
+    mcp_most = 39
+    compacts_by = "/compact"
+    counts_by = "/context"
+
+    def command(self, stage, model, prompt, again=False, options=()):
+        binary = self.binary("@anthropic-ai/claude-code-linux-x64/claude")
+        tools = (
+            "Bash,Read,Write,Edit,Glob,Grep,ListAgents,TodoWrite,TaskCreate,TaskUpdate,TaskList,Agent,"
+            "WebSearch,WebFetch,ToolSearch,NotebookEdit,mcp__odd"
+        )
+        command = [binary, "-p", prompt, "--output-format", "stream-json", "--verbose"]
+        return command + ["--allowedTools", tools, *(["--continue"] if again else []), *options]
+
+    def environment(self, stage, model):
+        # The first three are all that a user needs (R126); the rest keeps it from calling home.
+        return {
+            "ANTHROPIC_BASE_URL": stage.url,
+            "ANTHROPIC_AUTH_TOKEN": KEY,
+            "ANTHROPIC_MODEL": model,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            # All tools at once, those of MCP servers too, instead of a search for them.
+            **({"ENABLE_TOOL_SEARCH": "false"} if (stage.home / "mcp.json").exists() else {}),
+            "IS_SANDBOX": "1",
+        }
+
+    def mcp(self, stage, command):
+        place = stage.home / "mcp.json"
+        server = {"command": command[0], "args": command[1:]}
+        place.write_text(json.dumps({"mcpServers": {"odd": server}}))
+        return ["--mcp-config", str(place), "--strict-mcp-config"]
+
+    def mcp_name(self, tool):
+        return f"mcp__odd__{tool}"
+
+    def said(self, ended):
+        for line in reversed(ended.lines()):
+            if line.get("type") == "result":
+                text = line.get("result") or ""
+                return text, text if line.get("is_error") else ""
+        return "", ended.err or "no result"
+
+    def shell(self, command):
+        return call("Bash", command=command, description="Run a command")
+
+    def write(self, path, text):
+        return call("Write", file_path=str(path), content=text)
+
+    def read(self, path):
+        return call("Read", file_path=str(path))
+
+    def edit(self, path, old, new):
+        return call("Edit", file_path=str(path), old_string=old, new_string=new)
+
+    def search(self, pattern, folder):
+        return call("Grep", pattern=pattern, path=str(folder), output_mode="content", **{"-n": True})
+
+    def list(self, folder):
+        return call("Glob", pattern="**/*", path=str(folder))
+
+    def nothing(self):
+        return call("ListAgents")
+
+    def look(self, path):
+        return self.read(path)
+
+    def delegate(self, prompt):
+        return call("Agent", **self.delegated(prompt))
+
+    def delegated(self, prompt):
+        kind = {"subagent_type": "general-purpose", "run_in_background": False}
+        return {"description": "A part of it", "prompt": prompt, **kind}
+
+    def browse(self, query):
+        return call("WebSearch", query=query)
+
+    def structured(self, stage, schema):
+        return ["--json-schema", json.dumps(schema)], lambda value: call("StructuredOutput", **value)
+
+    # It waits for five minutes at least, whatever it is told.
+    can = ("no-tools", "question")
+
+    def granted(self, wish, stage, model):
+        match wish:
+            case "no-tools":
+                return ["--tools", ""], {}
+            case "question":
+                # It asks its maker about every address before it fetches it, who is not there.
+                return ["--settings", json.dumps({"skipWebFetchPreflight": True})], {}
+
+    def attended(self, command):
+        """The same with somebody who answers questions."""
+        binary, print_, prompt, *options = command
+        return [sys.executable, str(CONSOLE), prompt, binary, print_, *options]
+
+    # It runs `Task` still, as what is called Agent now.
+    aliases = {"Task": "Agent"}
+
+    def named(self, work, url):
+        """R148 to R158; Read and Edit want a file that is there."""
+        todo = {"content": "Write it", "status": "in_progress", "activeForm": "Writing it"}
+        rest = {"content": "Read it", "status": "pending", "activeForm": "Reading it"}
+        return [
+            (call("TodoWrite", todos=[todo, rest]), "modified successfully"),
+            (call("Task", **self.delegated(DELEGATED)), PRESENT),
+            *self.plain(work),
+            *self.asking(url),
+        ]
+
+    def newly_named(self, work, url):
+        """The same of today: tasks instead of todos, and what is found only by a search."""
+        return [
+            *self.found(),
+            (call("TaskCreate", subject="Write it", description="All of it", activeForm="Writing it"), "Task #1 created"),
+            (call("TaskUpdate", taskId="1", status="in_progress"), "Updated task #1"),
+            (call("TaskGet", taskId="1"), "in_progress"),
+            (call("TaskList"), "Write it"),
+            (call("Agent", **self.delegated(DELEGATED)), PRESENT),
+            *self.plain(work),
+            *self.asking(url),
+        ]
+
+    def found(self):
+        tools = "TaskCreate,TaskUpdate,TaskGet,TaskList,WebFetch,WebSearch"
+        return [(call("ToolSearch", query=f"select:{tools}", max_results=9), "TaskCreate is loaded")]
+
+    def plain(self, work):
+        note = work / "named.txt"
+        return [
+            (call("Bash", command="echo from bash", description="Say it", timeout=5000), "from bash"),
+            (call("Write", file_path=str(note), content="one\ntwo\n"), "named.txt"),
+            (call("Read", file_path=str(note), offset=1, limit=5), "two"),
+            (call("Edit", file_path=str(note), old_string="two", new_string="three", replace_all=False), "named.txt"),
+            (call("Glob", pattern="*.txt", path=str(work)), "named.txt"),
+            (
+                call("Grep", pattern="THR", path=str(work), output_mode="content", head_limit=5, **{"-n": True, "-i": True, "-C": 1}),
+                "three",
+            ),
+        ]
+
+    def asking(self, url):
+        choices = [{"label": f"The {it} one", "description": f"It is {it}."} for it in ("first", "second")]
+        question = {"question": "Which one?", "header": "Choice", "multiSelect": False, "options": choices}
+        return [
+            (call("AskUserQuestion", questions=[question]), ANSWER),
+            (call("WebFetch", url=url, prompt="What does it say?"), FETCHED),
+            (call("WebSearch", query="toolgate", allowed_domains=["example.com"]), "Nothing was found."),
+        ]
+
+
+class OldClaudeCode(ClaudeCode):
+    name = "claude-code-2.1.197"
+    folder = "claude-197"
+    thin = ("ten-steps", "resume", "named-tools", "new-tools")
+
+    # It leaves after five minutes of pings, and asks once more, without a stream.
+    counts_pings = False
+
+    def nothing(self):
+        return call("TaskList")
+
+    def found(self):
+        """It has all tools at once, and no search."""
+        return []
+
+
+ALL = [ClaudeCode(), OldClaudeCode()]

@@ -1,0 +1,124 @@
+"""Codex: how it is started, what its tools are called, and how it says that it is done."""
+
+import json
+import shlex
+
+from agent import PATIENCE_MS, Agent, call
+from stage import KEY
+
+
+class Codex(Agent):
+    name = "codex"
+    dialect = "responses"
+    folder = "codex"
+    # It leaves out a tool with `required` inside a property.
+    mcp_most = 39
+
+    def prepare(self, stage, model):
+        home = stage.home / "codex"
+        home.mkdir(exist_ok=True)
+        (home / "config.toml").write_text(
+            f'model = "{model}"\n'
+            'model_provider = "toolgate"\n'
+            'approval_policy = "never"\n'
+            'sandbox_mode = "danger-full-access"\n'
+            'model_providers.toolgate = { name = "toolgate", '
+            f'base_url = "{stage.url}/v1", env_key = "TOOLGATE_CLIENT_KEY" }}\n'
+        )
+
+    def command(self, stage, model, prompt, again=False, options=()):
+        binary = self.binary(
+            "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+        )
+        resume = ["resume", "--last"] if again else []
+        return [binary, "exec", "--skip-git-repo-check", "--json", *options, *resume, prompt]
+
+    def environment(self, stage, model):
+        return {"CODEX_HOME": str(stage.home / "codex"), "TOOLGATE_CLIENT_KEY": KEY}
+
+    def mcp_name(self, tool):
+        return f"mcp__odd__{tool}"
+
+    def mcp(self, stage, command):
+        settings = {"command": command[0], "args": command[1:]}
+        options = []
+        for name, value in settings.items():
+            options += ["-c", f"mcp_servers.odd.{name}={json.dumps(value)}"]
+        return options
+
+    def said(self, ended):
+        text, error = "", ""
+        for line in ended.lines():
+            item = line.get("item", {})
+            if line.get("type") == "item.completed" and item.get("type") == "agent_message":
+                text = item.get("text", "")
+            if line.get("type") == "turn.failed":
+                error = json.dumps(line)
+        return text, error or ("" if ended.code == 0 else ended.err or "failed")
+
+    def shell(self, command):
+        return call("exec_command", cmd=command)
+
+    def nothing(self):
+        return call("get_goal")
+
+    def look(self, path):
+        return call("view_image", path=str(path)) if path.suffix == ".png" else None
+
+    can = ("compaction", "impatience")
+
+    def granted(self, wish, stage, model):
+        match wish:
+            case "compaction":
+                return ["-c", f"model_auto_compact_token_limit={self.compacts_at}"], {}
+            case "impatience":
+                return ["-c", f"model_providers.toolgate.stream_idle_timeout_ms={PATIENCE_MS}"], {}
+
+    def delegate(self, prompt):
+        return call("multi_agent_v1__spawn_agent", message=prompt)
+
+    works_beside = True
+
+    def awaits(self, place):
+        return [self.shell(f"until [ -e {shlex.quote(str(place))} ]; do sleep 0.1; done; sleep 1")]
+
+    sums_up = ("CONTEXT CHECKPOINT COMPACTION",)
+    # It reads no more than a part of a long file.
+    compacts_at = 11_000
+
+    def structured(self, stage, schema):
+        place = stage.home / "schema.json"
+        place.write_text(json.dumps(schema))
+        return ["--output-schema", str(place)], lambda value: {"text": json.dumps(value)}
+
+
+class CodexBuiltIn(Codex):
+    """The provider that is built in, which tries a WebSocket first."""
+
+    name = "codex-websocket"
+    can_resume = False
+    # Its own provider keeps its patience to itself, and leaves the summary to the gateway.
+    can = ("compaction",)
+    sums_up = ("Write a summary of this conversation",)
+    thin = ("ten-steps", "parallel", "compaction")
+
+    def prepare(self, stage, model):
+        (stage.home / "codex").mkdir(exist_ok=True)
+
+    def command(self, stage, model, prompt, again=False, options=()):
+        command = super().command(stage, model, prompt, again, options)
+        settings = [
+            f'openai_base_url="{stage.url}/v1"',
+            'approval_policy="never"',
+            'sandbox_mode="danger-full-access"',
+        ]
+        for setting in settings:
+            command[2:2] = ["-c", setting]
+        command[2:2] = ["-m", model]
+        return command
+
+    def environment(self, stage, model):
+        return {"CODEX_HOME": str(stage.home / "codex"), "CODEX_API_KEY": KEY}
+
+
+ALL = [Codex(), CodexBuiltIn()]

@@ -1,0 +1,40 @@
+"""All clients and all scenarios, in the order of the tables."""
+
+import claude
+import codex
+import features
+import gemini
+import named
+import opencode
+import programs
+import scenarios
+import sessions
+import upkeep
+
+CLIENTS = claude.ALL + codex.ALL + gemini.ALL + opencode.ALL + programs.ALL
+SCENARIOS = scenarios.ALL + sessions.ALL + upkeep.ALL + named.ALL + features.ALL
+
+
+def plays(client, scenario):
+    """Whether a client is run in a scenario at all."""
+    if scenario.agents_only and not client.is_agent:
+        return False
+    if (scenario.programs_only and client.is_agent) or not scenario.suits(client):
+        return False
+    if len(scenario.prompts_for(client)) > 1 and not client.can_resume:
+        return False
+    # Without the gateway nobody saves a turn: an SDK gives on whatever Gemini said.
+    if client.is_direct and scenario.is_faulty and scenario.name != "429":
+        return False
+    return scenario.name != "no-arguments" or bool(client.nothing())
+
+
+def runs():
+    """Every run of the full matrix: client, scenario, model."""
+    return [
+        (client, scenario, model)
+        for client in CLIENTS
+        for scenario in SCENARIOS
+        if plays(client, scenario)
+        for model in scenario.models
+    ]
