@@ -118,6 +118,12 @@ impl Reader {
         }
     }
 
+    /// A reader with the same limit that has read nothing yet.
+    #[must_use]
+    pub fn fresh(&self) -> Self {
+        Self::with_limit(self.limit)
+    }
+
     /// Takes the next bytes.
     pub fn feed(&mut self, bytes: &[u8], take: &mut Take<'_>) -> Result<(), TooLarge> {
         let mut slice = Slice { bytes, data: None };

@@ -244,6 +244,14 @@ impl<E: Encoder> Translator<E> {
         self.tap.encoder.flush(out);
     }
 
+    /// Takes the end of Gemini's bytes, unless they are to be continued: see
+    /// [`StreamDecoder::pause`].
+    pub fn pause(&mut self, out: &mut Vec<u8>) -> Option<String> {
+        let token = self.decoder.pause(&mut Into { tap: &mut self.tap, out });
+        self.tap.encoder.flush(out);
+        token
+    }
+
     /// What has been seen so far.
     pub fn seen(&self) -> &Seen {
         &self.tap.seen

@@ -135,6 +135,24 @@ impl Usage {
         }
     }
 
+    /// Adds up the counts of two answers.
+    pub fn add(&mut self, more: &Self) {
+        let pairs = [
+            (&mut self.prompt, more.prompt),
+            (&mut self.cached, more.cached),
+            (&mut self.candidates, more.candidates),
+            (&mut self.thoughts, more.thoughts),
+            (&mut self.tool_use_prompt, more.tool_use_prompt),
+            (&mut self.total, more.total),
+        ];
+        for (mine, theirs) in pairs {
+            *mine = match (*mine, theirs) {
+                (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+                (mine, theirs) => mine.or(theirs),
+            };
+        }
+    }
+
     /// All that went in, cached or not.
     pub fn input(&self) -> u64 {
         self.prompt.unwrap_or(0) + self.tool_use_prompt.unwrap_or(0)

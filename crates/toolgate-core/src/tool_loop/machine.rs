@@ -138,7 +138,7 @@ impl ToolLoop {
     pub fn answer(&mut self, answer: Answer) -> Result<(), OutOfTurn> {
         self.expect_asking("an answer")?;
         self.spent.requests += 1;
-        add(&mut self.usage, &answer.finish.usage);
+        self.usage.add(&answer.finish.usage);
         self.losses.extend(answer.finish.losses.iter().cloned());
         if !answer.has_calls() || matches!(answer.finish.reason, FinishReason::Blocked(_)) {
             self.close(answer);
@@ -421,21 +421,4 @@ fn keep_calls(answer: &mut Answer, mut keep: impl FnMut(&Call<'static>) -> bool)
         | Item::Server(_)
         | Item::Grounding(_) => true,
     });
-}
-
-fn add(sum: &mut Usage, more: &Usage) {
-    let pairs = [
-        (&mut sum.prompt, more.prompt),
-        (&mut sum.cached, more.cached),
-        (&mut sum.candidates, more.candidates),
-        (&mut sum.thoughts, more.thoughts),
-        (&mut sum.tool_use_prompt, more.tool_use_prompt),
-        (&mut sum.total, more.total),
-    ];
-    for (mine, theirs) in pairs {
-        *mine = match (*mine, theirs) {
-            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
-            (mine, theirs) => mine.or(theirs),
-        };
-    }
 }

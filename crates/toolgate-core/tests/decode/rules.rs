@@ -325,3 +325,47 @@ fn broken_unicode_is_no_reason_to_fail() {
         ["text \"a\u{fffd}b\\ufffd\"", "finish Stop", "Changed candidates"]
     );
 }
+
+/// R38: an answer that Gemini stops in the middle goes on in the answer to the next request. It has one
+/// start, one end and the tokens of both; a call may be cut in two.
+#[test]
+fn r38_an_answer_goes_on_after_a_continuation() {
+    let chunk = |part: &str, more: &str, tokens: u32| {
+        format!(
+            "data: {{\"candidates\":[{{\"content\":{{\"parts\":[{part}]}}{more}}}],\"usageMetadata\":{{\"promptTokenCount\":10,\"candidatesTokenCount\":{tokens}}}}}\r\n\r\n"
+        )
+    };
+    let stop = r#","finishReason":"CONTINUATION","continuationToken":"QQ==""#;
+    let open = r#"{"functionCall":{"name":"Bash","willContinue":true,"partialArgs":[{"jsonPath":"$.command","stringValue":"l","willContinue":true}]}}"#;
+    let rest = r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.command","stringValue":"s"}]}}"#;
+    let pieces = [
+        chunk(r#"{"text":"One "}"#, stop, 2),
+        chunk(r#"{"text":"two."}"#, "", 3) + &chunk(open, stop, 4),
+        chunk(rest, r#","finishReason":"STOP""#, 5),
+    ];
+    for size in [1, 7, 10_000] {
+        let mut decoder = StreamDecoder::new(Arc::new(exchange()), IdGen::new(1));
+        let mut watch = Watch::default();
+        for (at, piece) in pieces.iter().enumerate() {
+            for bytes in piece.as_bytes().chunks(size) {
+                decoder.feed(bytes, &mut watch);
+            }
+            let token = decoder.pause(&mut watch);
+            assert_eq!(token.as_deref(), (at < 2).then_some("QQ=="));
+        }
+        let answer = watch.answer.finish().unwrap();
+        let usage = answer.finish.usage;
+        assert_eq!((usage.prompt, usage.candidates), (Some(30), Some(11)));
+        let shown = shown(Ok(answer));
+        assert_eq!(shown[0], r#"text "One two.""#);
+        assert!(shown[1].contains(r#"{"command":"ls"}"#), "{shown:?}");
+        assert_eq!(shown[2..], ["finish ToolCalls"]);
+    }
+    // Without a token there is nothing to go on with, and an end is an end.
+    let mut decoder = StreamDecoder::new(Arc::new(exchange()), IdGen::new(1));
+    let mut watch = Watch::default();
+    let alone = chunk(r#"{"text":"x"}"#, r#","finishReason":"CONTINUATION""#, 1);
+    decoder.feed(alone.as_bytes(), &mut watch);
+    assert_eq!(decoder.pause(&mut watch), None);
+    assert_eq!(shown(watch.answer.finish()), [r#"text "x""#, "finish MaxTokens"]);
+}

@@ -9,6 +9,7 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Method, Response};
 use hyper::body::Incoming;
 use toolgate_core::canon::{Failure, FailureKind, IdGen};
+use toolgate_core::gemini::upstream::{MAX_CONTINUATIONS, continued};
 use toolgate_core::gemini::{Exchange, Target};
 
 use crate::app::{App, Current};
@@ -28,10 +29,14 @@ pub(crate) struct Plan {
     key: Option<usize>,
     route: Route,
     exchange: Arc<Exchange>,
+    /// What is asked, from the start.
+    whole: Bytes,
+    /// What is asked now: all of it, or the rest of an answer.
     body: Bytes,
     seed: u128,
     retries: u32,
     rescues: u32,
+    continuations: u32,
     failovers: usize,
     request_id: String,
 }
@@ -89,10 +94,12 @@ impl Plan {
             key: None,
             route,
             exchange,
+            whole: body.clone(),
             body,
             seed: visit.seed,
             retries: 0,
             rescues: 0,
+            continuations: 0,
             failovers: 0,
             request_id: visit.request_id.clone(),
         };
@@ -154,6 +161,23 @@ impl Plan {
                 }
             }
         })
+    }
+
+    /// Whether Gemini may be asked to go on with an answer that it stopped in the middle.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.continuations < MAX_CONTINUATIONS
+    }
+
+    /// From now on the rest of the answer is asked for.
+    pub(crate) fn go_on(&mut self, token: &str) {
+        self.continuations += 1;
+        self.body = Bytes::from(continued(&self.whole, token));
+        tracing::debug!(request = %self.request_id, "Gemini stopped in the middle; asking for the rest");
+    }
+
+    /// From now on the whole answer is asked for again.
+    pub(crate) fn start_over(&mut self) {
+        self.body = self.whole.clone();
     }
 
     /// Decides what to do about a failure that the client has not seen.

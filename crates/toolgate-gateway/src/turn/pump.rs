@@ -41,6 +41,8 @@ pub(crate) struct Pump {
     began: Instant,
     /// The client has our headers: failures can only be told within the stream.
     committed: bool,
+    /// The rest of an answer was asked for, and nothing has come of it yet.
+    going_on: bool,
 }
 
 type Asking = Pin<Box<dyn Future<Output = Result<http::Response<Incoming>, Failure>> + Send>>;
@@ -82,6 +84,7 @@ impl Pump {
             heard: now,
             began: now,
             committed: false,
+            going_on: false,
         }
     }
 
@@ -194,14 +197,12 @@ impl Pump {
         match frame {
             Some(Ok(frame)) => {
                 if let Some(bytes) = frame.data_ref() {
+                    self.going_on = false;
                     self.translator.feed(bytes, &mut self.out);
                 }
             }
             // However the connection ended, the decoder knows whether the answer was complete.
-            None | Some(Err(_)) => {
-                self.translator.finish(&mut self.out);
-                self.state = State::Done;
-            }
+            None | Some(Err(_)) => self.ended(),
         }
         self.ledger.worked(began.elapsed());
         let seen = self.translator.seen();
@@ -221,17 +222,36 @@ impl Pump {
         }
     }
 
+    /// Gemini has said all that it will say to this request.
+    fn ended(&mut self) {
+        let rest = if self.plan.may_go_on() { self.translator.pause(&mut self.out) } else { None };
+        self.state = match rest {
+            Some(token) => {
+                self.going_on = true;
+                self.plan.go_on(&token);
+                State::Asking(self.plan.ask())
+            }
+            None => {
+                self.translator.finish(&mut self.out);
+                State::Done
+            }
+        };
+    }
+
     /// Decides what to do about a failure: again, or the end.
     fn failed(&mut self, failure: Failure) -> Progress {
         self.state = State::Done;
         // Time spent on waiting is no silence of the upstream's.
         self.heard = Instant::now();
-        if self.translator.seen().settled {
+        if self.translator.seen().settled && !self.going_on {
             return Progress::Failed(failure);
         }
         match self.plan.after(&failure) {
             Next::Again { wait } => {
-                self.translator.again(Arc::clone(self.plan.exchange()), self.plan.ids());
+                if !self.going_on {
+                    self.plan.start_over();
+                    self.translator.again(Arc::clone(self.plan.exchange()), self.plan.ids());
+                }
                 self.state = if wait.is_zero() {
                     State::Asking(self.plan.ask())
                 } else {

@@ -22,27 +22,34 @@ pub(crate) async fn answer(plan: &mut Plan, ledger: &mut Ledger) -> Result<Answe
 
 async fn asked(plan: &mut Plan, ledger: &mut Ledger) -> Result<Answer, Failure> {
     loop {
-        let response = open(plan).await.map_err(|refusal| refusal.failure)?;
-        let failure = match whole(response.into_body()).await {
-            Ok(body) => {
-                let began = Instant::now();
-                let answer = read(plan, &body);
-                ledger.worked(began.elapsed());
-                match answer {
-                    Ok(answer) => return Ok(answer),
-                    Err(failure) => failure,
-                }
-            }
-            Err(failure) => failure,
-        };
-        again(plan, &failure).await?;
+        match heard(plan, ledger).await? {
+            Ok(answer) => return Ok(answer),
+            Err(failure) => again(plan, &failure).await?,
+        }
+        plan.start_over();
     }
 }
 
-fn read(plan: &Plan, body: &[u8]) -> Result<Answer, Failure> {
+/// One try. The inner error may be another's to mend; the outer one is the end.
+async fn heard(plan: &mut Plan, ledger: &mut Ledger) -> Result<Result<Answer, Failure>, Failure> {
     let mut decoder = StreamDecoder::new(Arc::clone(plan.exchange()), plan.ids());
-    let mut assembler = Assembler::default();
-    decoder.feed(body, &mut assembler);
-    decoder.finish(&mut assembler);
-    assembler.finish()
+    let mut answer = Assembler::default();
+    loop {
+        let response = open(plan).await.map_err(|refusal| refusal.failure)?;
+        let body = match whole(response.into_body()).await {
+            Ok(body) => body,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let began = Instant::now();
+        decoder.feed(&body, &mut answer);
+        let rest = if plan.may_go_on() { decoder.pause(&mut answer) } else { None };
+        if rest.is_none() {
+            decoder.finish(&mut answer);
+        }
+        ledger.worked(began.elapsed());
+        match rest {
+            Some(token) => plan.go_on(&token),
+            None => return Ok(answer.finish()),
+        }
+    }
 }

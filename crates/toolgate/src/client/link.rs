@@ -8,6 +8,7 @@ use futures_util::StreamExt as _;
 use tokio::time::timeout;
 use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::gemini::decode_error;
+use toolgate_core::gemini::upstream::continued;
 
 use super::Retries;
 use super::address::Address;
@@ -39,6 +40,13 @@ pub(crate) struct Attempt {
     pub(crate) method: Method,
     pub(crate) url: String,
     pub(crate) body: Vec<u8>,
+}
+
+impl Attempt {
+    /// The same request, asking for the rest of its answer.
+    pub(crate) fn continued(&self, token: &str) -> Self {
+        Self { body: continued(&self.body, token), ..self.clone() }
+    }
 }
 
 impl Link {

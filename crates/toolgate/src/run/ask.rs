@@ -1,10 +1,11 @@
 //! One round: a request, and its answer as events.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tokio::time::sleep;
 use toolgate_core::canon::{self, Answer, Failure};
-use toolgate_core::gemini::upstream::{EncodeOptions, Encoded, encode_request};
+use toolgate_core::gemini::upstream::{EncodeOptions, Encoded, MAX_CONTINUATIONS, encode_request};
 use toolgate_core::gemini::{Exchange, StreamDecoder};
 use toolgate_core::tool_loop::Relay;
 use tracing::{debug, warn};
@@ -62,19 +63,26 @@ impl Run {
         };
         let link = client.link();
         let heard = async {
-            if !streamed {
-                decoder.feed(&link.whole(attempt).await?, &mut said);
-                return Ok(());
-            }
-            let mut body = link.open(attempt).await?;
-            while let Some(bytes) = link.next(&mut body).await? {
-                decoder.feed(&bytes, &mut said);
+            let mut attempt = Cow::Borrowed(attempt);
+            // An answer that Gemini stops in the middle goes on in the answer to the next request.
+            for left in (0..=MAX_CONTINUATIONS).rev() {
+                if streamed {
+                    let mut body = link.open(&attempt).await?;
+                    while let Some(bytes) = link.next(&mut body).await? {
+                        decoder.feed(&bytes, &mut said);
+                    }
+                } else {
+                    decoder.feed(&link.whole(&attempt).await?, &mut said);
+                }
+                let rest = if left > 0 { decoder.pause(&mut said) } else { None };
+                let Some(token) = rest else { break };
+                attempt = Cow::Owned(attempt.continued(&token));
             }
             Ok(())
         };
-        match heard.await {
-            Ok(()) => decoder.finish(&mut said),
-            Err(failure) => decoder.abort(failure, &mut said),
+        if let Err(failure) = heard.await {
+            decoder.abort(failure, &mut said);
         }
+        decoder.finish(&mut said);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolgate::{FinishReason, Request, Toolset};
-use toolgate_sim::Script;
+use toolgate_sim::{Cassette, Driver, Exchange, Script};
 
 use crate::support::{clean, client, last};
 use crate::tools::{broken, clock, slow, slow_in_line, stock, stuck, weather};
@@ -185,4 +185,31 @@ async fn r048_several_rounds_one_after_the_other() {
         assert_eq!(response.history().len(), 7);
         clean(&sim, 4);
     }
+}
+
+/// R38: an answer that Gemini stops in the middle is asked for to its end.
+#[tokio::test]
+async fn r38_an_answer_is_continued() {
+    let piece = |text: &str, more: Value| {
+        let mut candidate = json!({"content": {"parts": [{"text": text}]}});
+        candidate.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"candidates": [candidate], "usageMetadata": {"totalTokenCount": 7}})
+    };
+    let (client, sim) = client(Script::new());
+    let pieces = [
+        piece("One ", json!({"finishReason": "CONTINUATION", "continuationToken": "QQ=="})),
+        piece("two.", json!({"finishReason": "STOP"})),
+    ];
+    let exchanges = pieces.map(|response| Exchange {
+        path: format!("/v1beta/models/{}:generateContent", client.model()),
+        status: 200,
+        content_type: "application/json".to_owned(),
+        response,
+        ..Exchange::default()
+    });
+    sim.set_driver(Driver::Replay(Cassette::new(exchanges.to_vec())));
+    let response = client.generate("Count.").await.unwrap();
+    assert_eq!(response.text(), "One two.");
+    assert_eq!(response.usage().total, Some(14));
+    assert_eq!(last(&sim)["continuationToken"], "QQ==");
 }

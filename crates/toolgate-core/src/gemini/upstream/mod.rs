@@ -1,5 +1,6 @@
 //! Speaking to Gemini: its rules, its quirks, its errors.
 
+mod continuation;
 mod decode;
 mod encode;
 mod exchange;
@@ -9,6 +10,7 @@ mod names;
 mod profile;
 mod signatures;
 
+pub use continuation::{MAX_CONTINUATIONS, continued};
 pub use decode::{StreamDecoder, decode_response};
 pub use encode::{
     EncodeOptions, Encoded, Learned, SchemaPolicy, encode_count_tokens, encode_request,

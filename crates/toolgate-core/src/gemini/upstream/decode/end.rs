@@ -1,7 +1,7 @@
 //! What the last finish reason means.
 
 use super::stream::cut;
-use super::turn::Turn;
+use super::turn::{CONTINUATION, Turn};
 use crate::canon::{Event, Failure, FailureKind, Finish, FinishReason, LossCode, Sink};
 use crate::gemini::upstream::fail::excerpt;
 
@@ -18,7 +18,7 @@ enum Meaning {
 fn meaning(reason: &str) -> Meaning {
     match reason {
         "STOP" => Meaning::Stop,
-        "MAX_TOKENS" | "CONTINUATION" => Meaning::Limit,
+        "MAX_TOKENS" | CONTINUATION => Meaning::Limit,
         "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
         | "MODEL_ARMOR" | "ESCALATION" | "NO_IMAGE" => Meaning::Blocked,
         _ if reason.starts_with("IMAGE_") => Meaning::Blocked,
@@ -49,6 +49,11 @@ impl Turn {
             Meaning::Stop => self.stop(sink),
             Meaning::Limit => {
                 self.drop_open("the limit of tokens was reached in the middle of it");
+                if self.continuation.is_some() {
+                    let detail = "Gemini could have gone on, and was not asked to";
+                    let at = "candidates[0].continuationToken".to_owned();
+                    self.lose(at, LossCode::Ignored, detail);
+                }
                 self.close(FinishReason::MaxTokens, sink);
             }
             Meaning::Blocked => {
@@ -102,7 +107,7 @@ impl Turn {
         let finish = Finish {
             reason,
             message: self.message.take(),
-            usage: self.usage,
+            usage: self.spent(),
             losses: std::mem::take(&mut self.losses),
         };
         self.end(&Event::Finish(finish), sink);

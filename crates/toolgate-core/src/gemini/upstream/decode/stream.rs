@@ -65,13 +65,33 @@ impl StreamDecoder {
 
     /// Takes the end of the input: gives the last events, a `Finish` or a `Fail` among them.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
+        self.drain(sink);
+        if !self.turn.is_ended() {
+            self.turn.conclude(sink);
+        }
+    }
+
+    /// Takes the end of the input like [`finish`](Self::finish), unless Gemini has stopped in the
+    /// middle (`CONTINUATION`): then the answer stays open, and the token is returned that the same
+    /// request must carry for the rest of it. The bytes of the rest are fed like those before.
+    pub fn pause(&mut self, sink: &mut dyn Sink) -> Option<String> {
+        self.drain(sink);
+        if self.turn.is_ended() {
+            return None;
+        }
+        let token = self.turn.pause();
+        match &token {
+            Some(_) => self.reader = self.reader.fresh(),
+            None => self.turn.conclude(sink),
+        }
+        token
+    }
+
+    fn drain(&mut self, sink: &mut dyn Sink) {
         let Self { reader, turn } = self;
         if !turn.is_ended() {
             let fed = reader.finish(&mut |frame| take(turn, frame, sink));
             refuse(turn, fed, sink);
-        }
-        if !turn.is_ended() {
-            turn.conclude(sink);
         }
     }
 

@@ -31,6 +31,10 @@ pub(super) struct Turn {
     response_id: Option<String>,
     model_version: Option<String>,
     pub(super) usage: Usage,
+    /// Tokens of the pieces before this one, where Gemini was asked to go on.
+    before: Usage,
+    /// What Gemini wants to be given to go on.
+    pub(super) continuation: Option<String>,
     /// The last `finishReason`.
     pub(super) reason: Option<String>,
     pub(super) message: Option<String>,
@@ -59,6 +63,8 @@ impl Turn {
             response_id: None,
             model_version: None,
             usage: Usage::default(),
+            before: Usage::default(),
+            continuation: None,
             reason: None,
             message: None,
             blocked: None,
@@ -83,6 +89,26 @@ impl Turn {
     pub(super) fn end(&mut self, event: &Event<'_>, sink: &mut dyn Sink) {
         self.is_ended = true;
         sink.event(event);
+    }
+
+    /// Leaves the answer open where Gemini has ended in the middle of it and wants to be asked to
+    /// go on: what it says then belongs to the same answer. Gives what it wants to be given.
+    pub(super) fn pause(&mut self) -> Option<String> {
+        if self.blocked.is_some() || self.reason.as_deref() != Some(CONTINUATION) {
+            return None;
+        }
+        let token = self.continuation.take()?;
+        self.reason = None;
+        self.message = None;
+        self.before.add(&std::mem::take(&mut self.usage));
+        Some(token)
+    }
+
+    /// Tokens of the whole answer.
+    pub(super) fn spent(&self) -> Usage {
+        let mut spent = self.before;
+        spent.add(&self.usage);
+        spent
     }
 
     /// Takes one chunk.
@@ -175,6 +201,9 @@ impl Turn {
             && !self.grounding.contains(grounding)
         {
             self.grounding.push(grounding.clone().into_owned());
+        }
+        if let Some(token) = read.continuation.filter(|it| !it.is_empty()) {
+            self.continuation = Some(token.decode().into_owned());
         }
         if let Some(reason) = &read.finish_reason {
             let reason = &reason.0;
@@ -344,8 +373,10 @@ const MODIFIERS: [&str; 12] = [
 ];
 
 /// Members of a candidate that events have no place for.
-const NOT_CARRIED: [&str; 4] =
-    ["citationMetadata", "urlContextMetadata", "logprobsResult", "continuationToken"];
+const NOT_CARRIED: [&str; 3] = ["citationMetadata", "urlContextMetadata", "logprobsResult"];
+
+/// The finish reason of an answer that can go on.
+pub(super) const CONTINUATION: &str = "CONTINUATION";
 
 /// What Gemini does itself, as far as this version knows it.
 const SERVER_KINDS: [&str; 4] =

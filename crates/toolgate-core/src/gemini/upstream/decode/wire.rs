@@ -83,6 +83,7 @@ mirror! {
         finish_message: Text<'a> = "finishMessage" | "finish_message";
         index: Count = "index";
         grounding: Raw<'a> = "groundingMetadata" | "grounding_metadata";
+        continuation: Text<'a> = "continuationToken" | "continuation_token";
     }
     not read: "safetyRatings" | "safety_ratings" | "tokenCount" | "token_count" | "avgLogprobs"
         | "avg_logprobs" | "groundingAttributions" | "grounding_attributions"
