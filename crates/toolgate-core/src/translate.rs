@@ -6,18 +6,20 @@
 //! ```
 //!
 //! [`Translator`] is the whole stream path without its I/O. It holds failures back: whoever drives it
-//! decides whether to ask again or to tell the client.
+//! decides whether to ask again or to tell the client. With a [`ToolLoop`] it also holds back what the
+//! loop answers in the client's stead, and tells when another round is due.
 
 use std::sync::Arc;
 
 use crate::canon::{
     Answer, Assembler, BadRequest, Call, DecodeOptions, Decoded, Encoder, ErrorReply, Event,
-    Failure, Finish, IdGen, Sink, Stamp, Start,
+    Failure, FailureKind, Finish, IdGen, Sink, Stamp, Start, Turn, Usage,
 };
 use crate::gemini::Exchange;
 use crate::gemini::upstream::StreamDecoder;
 use crate::json::Text;
 use crate::seal::Sealer;
+use crate::tool_loop::{Outcome, Relay, Step, ToolLoop};
 use crate::{anthropic, chat, gemini, responses};
 
 /// The dialects that clients speak.
@@ -205,6 +207,9 @@ pub struct Seen {
     pub finish: Option<Finish>,
     /// How it ended, where it did not. The client has not been told yet.
     pub failure: Option<Failure>,
+    /// The tokens of a round that has ended where the turn has not: the model has to hear what was
+    /// wrong with its calls first.
+    pub next_round: Option<Usage>,
 }
 
 /// The stream path: bytes in, bytes out.
@@ -223,13 +228,54 @@ struct Tap<E> {
     held: Vec<Event<'static>>,
     /// The whole answer, where somebody wants it in the end.
     whole: Option<Assembler>,
+    /// Who judges its calls, where somebody does.
+    judge: Option<Box<Judge>>,
+}
+
+/// Says of each round what the client shall see of it.
+#[derive(Debug)]
+struct Judge {
+    tool_loop: ToolLoop,
+    relay: Relay,
 }
 
 impl<E: Encoder> Translator<E> {
     /// A translator for one answer.
     pub fn new(exchange: Arc<Exchange>, ids: IdGen, encoder: E) -> Self {
-        let tap = Tap { encoder, seen: Seen::default(), held: Vec::new(), whole: None };
+        let tap =
+            Tap { encoder, seen: Seen::default(), held: Vec::new(), whole: None, judge: None };
         Self { decoder: StreamDecoder::new(exchange, ids), tap }
+    }
+
+    /// Lets a loop judge the calls. What it answers itself the client does not see.
+    #[must_use]
+    pub fn judged_by(mut self, tool_loop: ToolLoop) -> Self {
+        let relay = Relay::new(&tool_loop);
+        self.tap.judge = Some(Box::new(Judge { tool_loop, relay }));
+        self
+    }
+
+    /// What the next round adds to the conversation, where one is due.
+    pub fn next_turns(&self) -> Option<&[Turn<'static>]> {
+        match self.tap.judge.as_ref()?.tool_loop.step() {
+            Step::Generate(next) if self.tap.seen.next_round.is_some() => Some(next.turns),
+            Step::Generate(_) | Step::RunTools(_) | Step::Done(_) => None,
+        }
+    }
+
+    /// How the loop ended, where there is one and it has.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match self.tap.judge.as_ref()?.tool_loop.step() {
+            Step::Done(outcome) => Some(outcome),
+            Step::Generate(_) | Step::RunTools(_) => None,
+        }
+    }
+
+    /// Begins the next round. What the client has seen stays.
+    pub fn round(&mut self, exchange: Arc<Exchange>, ids: IdGen) {
+        self.decoder = StreamDecoder::new(exchange, ids);
+        let seen = &mut self.tap.seen;
+        (seen.settled, seen.next_round) = (false, None);
     }
 
     /// Takes more of Gemini's bytes.
@@ -278,7 +324,15 @@ impl<E: Encoder> Translator<E> {
         let Seen { started, visible, .. } = self.tap.seen;
         self.tap.seen = Seen { started, visible, ..Seen::default() };
         self.tap.held.clear();
-        self.tap.whole = self.tap.whole.take().map(|_| Assembler::default());
+        let judge = self.tap.judge.as_mut();
+        let is_later = judge.is_some_and(|judge| {
+            // What there was of the round is forgotten; what the rounds before it showed is not.
+            drop(judge.relay.round());
+            matches!(judge.tool_loop.step(), Step::Generate(next) if next.round > 1)
+        });
+        if !is_later {
+            self.tap.whole = self.tap.whole.take().map(|_| Assembler::default());
+        }
     }
 
     /// Shows a sign of life; opens the client's stream for it where need be.
@@ -307,10 +361,55 @@ struct Into<'a, E> {
 
 impl<E: Encoder> Sink for Into<'_, E> {
     fn event(&mut self, event: &Event<'_>) {
+        let Some(mut judge) = self.tap.judge.take() else {
+            self.show(event);
+            return;
+        };
+        judge.relay.feed(event, &mut |event: &Event<'_>| self.show(event));
+        match event {
+            Event::Fail(_) => {
+                drop(judge.relay.round());
+                self.show(event);
+            }
+            Event::Finish(finish) => {
+                match judge.relay.round().map(|round| judge.tool_loop.answer(round)) {
+                    Ok(Ok(())) => {
+                        judge.relay.settle(&judge.tool_loop, &mut |event: &Event<'_>| {
+                            self.show(event);
+                        });
+                    }
+                    Ok(Err(error)) => {
+                        // The loop is asked for what it waits for.
+                        self.show(&Event::Fail(Failure::new(
+                            FailureKind::Internal,
+                            error.to_string(),
+                        )));
+                    }
+                    Err(failure) => self.show(&Event::Fail(failure)),
+                }
+                let goes_on = matches!(judge.tool_loop.step(), Step::Generate(_));
+                self.tap.seen.next_round = goes_on.then_some(finish.usage);
+            }
+            Event::Start(_)
+            | Event::Text(_)
+            | Event::Thought(_)
+            | Event::Signature { .. }
+            | Event::Call(_)
+            | Event::Media(_)
+            | Event::Server(_)
+            | Event::Grounding(_) => {}
+        }
+        self.tap.judge = Some(judge);
+    }
+}
+
+impl<E: Encoder> Into<'_, E> {
+    fn show(&mut self, event: &Event<'_>) {
         if let Some(whole) = &mut self.tap.whole {
             whole.event(event);
         }
-        let Seen { started, visible, settled, calls, finish, failure } = &mut self.tap.seen;
+        let Seen { started, visible, settled, calls, finish, failure, next_round: _ } =
+            &mut self.tap.seen;
         match event {
             Event::Start(_) => {
                 if !std::mem::replace(started, true) {

@@ -6,6 +6,7 @@ mod harness;
 
 use harness::{DOORS, Door, Got, Lab};
 use serde_json::{Value, json};
+use toolgate_sim::{Fault, Script, SimConfig};
 
 const SSE: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -100,5 +101,201 @@ async fn r38_continuations_are_bounded() {
         door.check(&got, stream);
         assert!(got.text().contains("\"stop_reason\":\"max_tokens\""), "{}", got.text());
         assert_eq!(lab.sim.requests().len(), 17);
+    }
+}
+
+const CORRECTING: &str = "[calls]\ncorrections = 1";
+
+async fn scripted(script: Script, settings: &str) -> Lab {
+    Lab::with(SimConfig::scripted(script), settings).await
+}
+
+/// The calls that a client sees: ids and names.
+fn calls(door: Door, answer: &Value) -> Vec<(String, String)> {
+    let list = match door {
+        Door::Anthropic => &answer["content"],
+        Door::Chat => &answer["choices"][0]["message"]["tool_calls"],
+        Door::Responses => &answer["output"],
+    };
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let calls = list.as_array().into_iter().flatten().filter_map(|it| match door {
+        Door::Anthropic => (it["type"] == "tool_use").then(|| (text(&it["id"]), text(&it["name"]))),
+        Door::Chat => Some((text(&it["id"]), text(&it["function"]["name"]))),
+        Door::Responses => {
+            (it["type"] == "function_call").then(|| (text(&it["call_id"]), text(&it["name"])))
+        }
+    });
+    calls.collect()
+}
+
+/// The question again, with the answer and a result for each of its calls.
+fn with_results(door: Door, answer: &Value) -> Value {
+    let mut ask = door.ask(false);
+    let ids = calls(door, answer).into_iter().map(|(id, _)| id);
+    match door {
+        Door::Anthropic => {
+            let messages = ask["messages"].as_array_mut().unwrap();
+            messages.push(json!({"role": "assistant", "content": answer["content"]}));
+            let results =
+                ids.map(|id| json!({"type": "tool_result", "tool_use_id": id, "content": "ok"}));
+            messages.push(json!({"role": "user", "content": results.collect::<Vec<_>>()}));
+        }
+        Door::Chat => {
+            let messages = ask["messages"].as_array_mut().unwrap();
+            messages.push(answer["choices"][0]["message"].clone());
+            messages
+                .extend(ids.map(|id| json!({"role": "tool", "tool_call_id": id, "content": "ok"})));
+        }
+        Door::Responses => {
+            let mut items = vec![json!({"role": "user", "content": ask["input"]})];
+            items.extend(answer["output"].as_array().unwrap().iter().cloned());
+            items.extend(
+                ids.map(
+                    |id| json!({"type": "function_call_output", "call_id": id, "output": "ok"}),
+                ),
+            );
+            ask["input"] = Value::Array(items);
+        }
+    }
+    ask
+}
+
+/// What Gemini was last told: for each content its role, and the calls and results in it.
+fn told(lab: &Lab) -> Vec<String> {
+    let asked = lab.sim.requests().last().unwrap().json();
+    let contents = asked["contents"].as_array().unwrap();
+    let part = |part: &Value| {
+        let call = &part["functionCall"];
+        let result = &part["functionResponse"];
+        match (call["name"].as_str(), result["name"].as_str()) {
+            (Some(name), _) => Some(format!("{name}{}", call["args"])),
+            (_, Some(name)) => {
+                let is_error = result["response"]["error"].is_string();
+                Some(format!("{name}:{}", if is_error { "error" } else { "ok" }))
+            }
+            (None, None) => {
+                part["text"].as_str().filter(|text| !text.is_empty()).map(|_| "text".to_owned())
+            }
+        }
+    };
+    let content = |content: &Value| {
+        let parts = content["parts"].as_array().unwrap().iter().filter_map(part);
+        format!("{} {}", content["role"].as_str().unwrap(), parts.collect::<Vec<_>>().join(" "))
+    };
+    contents.iter().map(content).collect()
+}
+
+/// Gemini refused nothing, and every signature was a real one, once.
+#[track_caller]
+fn check_clean(lab: &Lab) {
+    let counters = lab.sim.counters();
+    let faults = [counters.refusals, counters.placeholders, counters.doubled, counters.mismatches];
+    assert_eq!(faults, [0; 4], "{counters:?}");
+}
+
+/// R130, R131: Gemini hears what is wrong with its calls, in a round that the client does not see. When
+/// the client's results come, that round stands in the history again.
+#[tokio::test]
+async fn r130_r131_faulty_calls_are_corrected_unseen() {
+    for door in DOORS {
+        for stream in [true, false] {
+            let script =
+                Script::new().text("Let me see. ").call("Bash", json!({"cmd": 5})).finish();
+            let script = script.call("Bash", json!({"command": "ls"})).finish().text("Done.");
+            let lab = scripted(script, CORRECTING).await;
+            let got = lab.post(door.path(), &door.ask(stream)).await;
+            door.check(&got, stream);
+            let seen = got.text();
+            assert!(seen.contains("Let me see. ") && !seen.contains("cmd"), "{door:?} {seen}");
+            assert!(seen.contains("command") && !door.is_error(&got), "{door:?} {seen}");
+            let hidden = ["user text", r#"model text Bash{"cmd":5}"#, "user Bash:error"];
+            assert_eq!(told(&lab), hidden, "{door:?}");
+            let error = lab.sim.requests()[1].function_response("Bash").unwrap();
+            assert!(error["response"]["error"].as_str().unwrap().contains("command"), "{error}");
+            let answer = match (stream, door) {
+                (false, _) => got.json(),
+                (true, Door::Responses) => got.events().last().unwrap()["response"].clone(),
+                (true, Door::Anthropic | Door::Chat) => continue,
+            };
+            assert_eq!(calls(door, &answer).len(), 1, "{answer}");
+            let got = lab.post(door.path(), &with_results(door, &answer)).await;
+            assert!(got.text().contains("Done."), "{door:?} {}", got.text());
+            let said = [&hidden[..], &[r#"model Bash{"command":"ls"}"#, "user Bash:ok"]].concat();
+            assert_eq!(told(&lab), said, "{door:?} {stream}");
+            check_clean(&lab);
+        }
+    }
+}
+
+/// R92, R130: a turn with good and faulty calls shows the client the good ones. When their results come,
+/// Gemini gets its turn back as it was, signatures and all, with what is wrong with the others.
+#[tokio::test]
+async fn r92_r130_a_mixed_turn_is_rebuilt_as_it_was() {
+    let good = ("Bash", json!({"command": "ls"}));
+    let bad = ("delete_everything", json!({}));
+    for door in DOORS {
+        for order in [[&good, &bad], [&bad, &good]] {
+            let script =
+                order.iter().fold(Script::new(), |it, call| it.call(call.0, call.1.clone()));
+            let lab = scripted(script.finish().text("Done."), CORRECTING).await;
+            let answer = lab.post(door.path(), &door.ask(false)).await.json();
+            let seen = calls(door, &answer);
+            assert!(seen.len() == 1 && seen[0].1 == "Bash", "{door:?} {answer}");
+            assert_eq!(lab.sim.requests().len(), 1);
+            let got = lab.post(door.path(), &with_results(door, &answer)).await;
+            assert!(got.text().contains("Done."), "{door:?} {}", got.text());
+            let turn = order.map(|call| format!("{}{}", call.0, call.1)).join(" ");
+            let results =
+                order.map(|it| if it.0 == "Bash" { "Bash:ok" } else { "delete_everything:error" });
+            let want = [
+                "user text".to_owned(),
+                format!("model {turn}"),
+                format!("user {}", results.join(" ")),
+            ];
+            assert_eq!(told(&lab), want, "{door:?}");
+            check_clean(&lab);
+        }
+    }
+}
+
+/// R131: it is bounded; then, and by default at once, the client gets the calls as they are.
+#[tokio::test]
+async fn r131_corrections_are_bounded_and_off_by_default() {
+    let bad = || Script::new().call("Bash", json!({"cmd": 5})).finish();
+    for (settings, requests) in [("", 1), (CORRECTING, 2)] {
+        for stream in [true, false] {
+            let lab = scripted(bad().call("Bash", json!({"cmd": 6})).finish(), settings).await;
+            let door = Door::Anthropic;
+            let got = lab.post(door.path(), &door.ask(stream)).await;
+            door.check(&got, stream);
+            assert!(got.text().contains("cmd"), "{}", got.text());
+            assert_eq!(lab.sim.requests().len(), requests);
+        }
+    }
+}
+
+/// R136: a round that fails after the client has seen words is an error within the stream; one that can
+/// be saved is saved.
+#[tokio::test]
+async fn r136_a_correcting_round_may_fail_or_be_saved() {
+    let script = |fault: Fault| {
+        let script = Script::new().text("Words. ").call("Bash", json!({"cmd": 5})).finish();
+        script.call("Bash", json!({"command": "ls"})).fault(fault).finish()
+    };
+    for door in DOORS {
+        let lab = scripted(
+            script(Fault::EmptyStop).call("Bash", json!({"command": "pwd"})).finish(),
+            CORRECTING,
+        )
+        .await;
+        let got = lab.post(door.path(), &door.ask(true)).await;
+        door.check(&got, true);
+        let text = got.text();
+        assert!(!door.is_error(&got) && text.contains("pwd"), "{door:?} {text}");
+        let settings = format!("{CORRECTING}\n[upstream]\nrescue_retries = 0");
+        let lab = scripted(script(Fault::EmptyStop), &settings).await;
+        let got = lab.post(door.path(), &door.ask(true)).await;
+        door.check(&got, true);
+        assert!(door.is_error(&got), "{door:?} {}", got.text());
     }
 }

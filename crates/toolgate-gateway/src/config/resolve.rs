@@ -39,6 +39,8 @@ pub struct Config {
     pub limits: Limits,
     /// After how long a silence the client gets a sign of life.
     pub ping: Duration,
+    /// R130, R131: how often in a turn the model is told what is wrong with its calls.
+    pub corrections: u32,
     /// How tool schemas are sent.
     pub schemas: SchemaPolicy,
     /// Authenticates envelopes.
@@ -305,6 +307,7 @@ impl Config {
                 drain: seconds("limits.drain_seconds")?,
             },
             ping: Duration::from_secs(layers.number("liveness.ping_seconds")?.max(1)),
+            corrections: u32::try_from(layers.number("calls.corrections")?).unwrap_or(u32::MAX),
             schemas: match word("schemas.form")?.as_str() {
                 "auto" => SchemaPolicy::Auto,
                 "json" => SchemaPolicy::JsonSchema,

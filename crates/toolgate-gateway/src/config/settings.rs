@@ -236,6 +236,13 @@ pub const SETTINGS: &[Setting] = &[
         "After how long a silence the client gets a sign of life.",
     ),
     setting(
+        "calls.corrections",
+        &["TOOLGATE_CALLS_CORRECTIONS"],
+        "0",
+        "How often in a turn Gemini is told, unseen by the client, that a call names no tool or that\n\
+         its arguments do not fit. Then, and with 0 at once, the client gets such calls as they are.",
+    ),
+    setting(
         "schemas.form",
         &["TOOLGATE_SCHEMA_FORM"],
         "\"auto\"",

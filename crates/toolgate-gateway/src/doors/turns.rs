@@ -61,7 +61,7 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
             let body = echo.encode_response(&answer, &stamp, &visit.app.sealer);
             if let Some(keeper) = keeper {
                 keeper.keep(&echo, &body).await;
-            } else if answer.calls().any(|call| call.signature.is_some()) {
+            } else if answer.calls().any(|call| is_kept(visit, call)) {
                 visit.app.store.settle().await;
             }
             reply::json(StatusCode::OK, body)
@@ -185,7 +185,7 @@ pub(crate) async fn run_on(
                 | AnyEncoder::Gemini(_)
                 | AnyEncoder::Responses(_)) => encoder,
             };
-            let mut pump = Pump::new(plan, encoder, ledger);
+            let mut pump = Pump::new(plan, encoder, ledger).judged(visit, ask);
             if ask.collect {
                 pump.collect();
             }
@@ -201,7 +201,11 @@ pub(crate) async fn run_on(
                 }
             }
         } else {
-            match turn::answer(&mut plan, &mut ledger).await {
+            let answer = match turn::judge(visit.current.config.corrections, plan.exchange()) {
+                Some(judge) => turn::judged(visit, ask, &mut plan, &mut ledger, judge).await,
+                None => turn::answer(&mut plan, &mut ledger).await,
+            };
+            match answer {
                 Ok(answer) => {
                     ledger.done(answer.calls(), &answer.finish);
                     let result = Answered::Whole(Box::new(answer));
@@ -270,20 +274,24 @@ pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit, keeping: Option<Keeping>) 
             keeping.note(&bytes);
         }
         if pump.has_ended() {
-            let is_signed = |call: &Call<'_>| call.signature.is_some();
-            let signed = pump.translator().seen().calls.iter().any(is_signed);
+            let kept = pump.translator().seen().calls.iter().any(|call| is_kept(&visit, call));
             if let Some(mut keeping) = keeping.take()
                 && let Some(object) = keeping.object(&pump, &visit)
             {
                 keeping.keep_events(&pump);
                 keeping.keeper.keep(&keeping.echo, &object).await;
-            } else if signed {
+            } else if kept {
                 visit.app.store.settle().await;
             }
         }
         Some((Ok(Frame::data(bytes)), (pump, visit, keeping)))
     });
     StreamBody::new(frames).boxed_unsync()
+}
+
+/// Whether something of a call is in the store, or of others that belong to it.
+fn is_kept(visit: &Visit, call: &Call<'_>) -> bool {
+    call.signature.is_some() || visit.current.config.corrections > 0
 }
 
 /// Whether the client wants to hear of losses.

@@ -22,6 +22,8 @@ pub enum Kind {
     Conversation,
     /// The events of an answer that was made in the background, by its id.
     Events,
+    /// Calls that the client has not seen, by the tokens of those that it has.
+    Hidden,
     /// The answer that an item belongs to, by the item's id.
     Item,
     /// That an answer is being made, by its id.
@@ -47,6 +49,7 @@ impl Kind {
             | Self::Content
             | Self::Conversation
             | Self::Events
+            | Self::Hidden
             | Self::Item
             | Self::Live
             | Self::Own
@@ -63,6 +66,7 @@ impl Kind {
             Self::Content => "content",
             Self::Conversation => "conversation",
             Self::Events => "events",
+            Self::Hidden => "hidden",
             Self::Item => "item",
             Self::Live => "live",
             Self::Log => "log",

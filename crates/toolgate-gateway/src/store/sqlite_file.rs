@@ -286,6 +286,7 @@ impl File {
     }
 }
 
+/// Brings a file into the newest form; several processes may try at once.
 fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let version: usize = connection.query_row("PRAGMA user_version", [], |row| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolgate_core::canon::{Call, Failure, FailureKind, Finish, LossCode, Losses};
+use toolgate_core::canon::{Call, Failure, FailureKind, Finish, LossCode, Losses, Usage};
 use toolgate_core::translate::{Dialect, Seen};
 
 use super::keep;
@@ -77,6 +77,13 @@ impl Ledger {
     /// Time spent in the gateway itself.
     pub(crate) fn worked(&mut self, time: Duration) {
         self.own += time;
+    }
+
+    /// Gemini is told what is wrong with its calls, after a round that the client does not see.
+    pub(crate) fn corrected(&self, usage: &Usage) {
+        self.app.metrics.rescued("bad_call");
+        self.app.metrics.used(usage);
+        tracing::warn!(request = %self.request_id, "the calls were no good; telling the model");
     }
 
     /// The turn ended well.

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!   body ─► prepare ─► Plan ─┬─► Pump    (streamed)
-//!                            └─► unary   (in one piece)
+//!             ▲              └─► unary   (in one piece)
+//!             └─── hidden: a round that tells Gemini what is wrong with its calls
 //! ```
 
+mod hidden;
 mod keep;
 mod ledger;
 mod lessons;
@@ -15,6 +17,7 @@ mod pump;
 mod trace;
 mod unary;
 
+pub(crate) use hidden::{judge, judged};
 pub(crate) use ledger::Ledger;
 pub(crate) use lessons::Lessons;
 pub(crate) use opening::{Refusal, open};

@@ -36,6 +36,7 @@ pub(crate) struct Plan {
     seed: u128,
     retries: u32,
     rescues: u32,
+    rounds: u32,
     continuations: u32,
     failovers: usize,
     request_id: String,
@@ -99,6 +100,7 @@ impl Plan {
             seed: visit.seed,
             retries: 0,
             rescues: 0,
+            rounds: 0,
             continuations: 0,
             failovers: 0,
             request_id: visit.request_id.clone(),
@@ -125,7 +127,8 @@ impl Plan {
 
     /// Ids for the answer of the next try.
     pub(crate) fn ids(&self) -> IdGen {
-        IdGen::new(self.seed.wrapping_add(u128::from(self.retries + self.rescues) << 32))
+        let tries = self.retries + self.rescues + self.rounds;
+        IdGen::new(self.seed.wrapping_add(u128::from(tries) << 32))
     }
 
     fn pick_key(&mut self) {
@@ -161,6 +164,14 @@ impl Plan {
                 }
             }
         })
+    }
+
+    /// From now on the next round is asked for.
+    pub(crate) fn next_round(&mut self, prepared: &super::Prepared) {
+        self.rounds += 1;
+        self.exchange = Arc::clone(&prepared.exchange);
+        self.whole = prepared.body.clone();
+        self.start_over();
     }
 
     /// Whether Gemini may be asked to go on with an answer that it stopped in the middle.

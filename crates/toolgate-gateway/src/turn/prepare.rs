@@ -7,7 +7,7 @@ use bytes::Bytes;
 use toolgate_core::anthropic;
 use toolgate_core::canon::{
     DecodeOptions, Decoded, Failure, FailureKind, Loss, LossCode, Losses, Part, Request,
-    ThinkingMode,
+    ThinkingMode, Turn,
 };
 use toolgate_core::gemini::upstream::{
     EncodeOptions, Encoded, Learned, SignatureCount, encode_count_tokens, encode_request,
@@ -16,8 +16,8 @@ use toolgate_core::gemini::{self, Exchange, Target};
 use toolgate_core::responses::Framing;
 use toolgate_core::translate::{Dialect, Echo, decode_request};
 
-use super::keep;
 use super::trace::Trace;
+use super::{hidden, keep};
 use crate::app::{App, Current};
 use crate::auth::Owner;
 use crate::config::Meaning;
@@ -38,6 +38,8 @@ pub(crate) struct Ask {
     pub(crate) owner: Owner,
     /// What was said before and does not stand in the body.
     pub(crate) before: Before,
+    /// What was said since that the client does not see.
+    pub(crate) after: Vec<Turn<'static>>,
     /// Whether the whole answer is wanted in the end.
     pub(crate) collect: bool,
     /// That the answer is streamed, whatever the body says, and how.
@@ -56,6 +58,7 @@ impl Ask {
             counts: false,
             owner,
             before: Before::default(),
+            after: Vec::new(),
             collect: false,
             stream: None,
             distrusts: false,
@@ -165,6 +168,10 @@ async fn understand<'a>(
     }
     let trace = Trace::new(session, &request, &echo);
     keep::restore(app, ask.owner, &mut request, &trace).await;
+    if current.config.corrections > 0 {
+        hidden::restore(app, ask.owner, &mut request).await;
+    }
+    request.turns.extend(ask.after.iter().cloned());
     let target = Target { model: meaning.model, backend: current.link.backend() };
     Ok(Understood { request, echo, losses, target, trace })
 }

@@ -20,12 +20,15 @@ use http::StatusCode;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::Sleep;
-use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::canon::{Failure, FailureKind, Usage};
 use toolgate_core::gemini::upstream::decode_error;
 use toolgate_core::translate::{AnyEncoder, Translator};
 
 use super::ledger::Ledger;
 use super::plan::{Next, Plan};
+use super::prepare::{Ask, Prepared, prepare};
+use super::{hidden, judge};
+use crate::doors::Visit;
 use crate::upstream::whole;
 
 /// One turn, streamed.
@@ -43,13 +46,18 @@ pub(crate) struct Pump {
     committed: bool,
     /// The rest of an answer was asked for, and nothing has come of it yet.
     going_on: bool,
+    /// What further rounds are made of, where calls are judged.
+    asked: Option<Box<(Visit, Ask)>>,
 }
 
+type Preparing = Pin<Box<dyn Future<Output = Result<Prepared, Failure>> + Send>>;
 type Asking = Pin<Box<dyn Future<Output = Result<http::Response<Incoming>, Failure>> + Send>>;
 
 enum State {
     /// Before the next try.
     Waiting(Pin<Box<Sleep>>),
+    /// Another round is being put together.
+    Preparing(Preparing),
     /// The request is on its way.
     Asking(Asking),
     /// The upstream refused; its reasons are being read.
@@ -85,7 +93,17 @@ impl Pump {
             began: now,
             committed: false,
             going_on: false,
+            asked: None,
         }
+    }
+
+    /// Judges the calls, where the configuration says so.
+    pub(crate) fn judged(mut self, visit: &Visit, ask: &Ask) -> Self {
+        if let Some(judge) = judge(visit.current.config.corrections, self.plan.exchange()) {
+            self.translator = self.translator.judged_by(judge);
+            self.asked = Some(Box::new((visit.clone(), ask.clone())));
+        }
+        self
     }
 
     /// Runs until there is something to show. Waits no longer than the client can do without a sign
@@ -154,6 +172,23 @@ impl Pump {
                 }
                 () = &mut self.alarm => return self.rang(),
             },
+            State::Preparing(preparing) => tokio::select! {
+                biased;
+                prepared = preparing => match prepared {
+                    Ok(prepared) => {
+                        self.heard = Instant::now();
+                        self.plan.next_round(&prepared);
+                        self.translator.round(prepared.exchange, self.plan.ids());
+                        self.state = State::Asking(self.plan.ask());
+                        return Progress::Silent;
+                    }
+                    Err(failure) => {
+                        self.state = State::Done;
+                        return Progress::Failed(failure);
+                    }
+                },
+                () = &mut self.alarm => return self.rang(),
+            },
             State::Asking(asking) => tokio::select! {
                 biased;
                 answered = asking => match answered {
@@ -210,10 +245,16 @@ impl Pump {
             let failure = failure.clone();
             return self.failed(failure);
         }
-        if seen.finish.is_some() && matches!(self.state, State::Done) {
+        if let Some(usage) = seen.next_round {
+            self.next_round(&usage);
+        } else if seen.finish.is_some() && matches!(self.state, State::Done) {
             self.ledger.finished(seen);
+            if let (Some(asked), Some(outcome)) = (&self.asked, self.translator.outcome()) {
+                hidden::keep(&asked.0.app, asked.1.owner, outcome);
+            }
             return Progress::End;
         }
+        let seen = self.translator.seen();
         // The opening alone is kept back: as long as nothing else is shown, the turn can be saved.
         if seen.visible || (self.committed && !self.out.is_empty()) {
             Progress::Bytes
@@ -236,6 +277,17 @@ impl Pump {
                 State::Done
             }
         };
+    }
+
+    /// The round is over, and the turn is not.
+    fn next_round(&mut self, usage: &Usage) {
+        let Some((visit, ask)) = self.asked.as_deref().cloned() else { return };
+        let turns = self.translator.next_turns().unwrap_or_default().to_vec();
+        self.ledger.corrected(usage);
+        let ask = Ask { after: turns, ..ask };
+        self.state = State::Preparing(Box::pin(async move {
+            prepare(&visit.app, &visit.current, &ask, visit.session.as_deref()).await
+        }));
     }
 
     /// Decides what to do about a failure: again, or the end.

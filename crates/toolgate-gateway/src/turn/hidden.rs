@@ -1,0 +1,294 @@
+//! Calls that the client never sees: they name no tool, or their arguments do not fit.
+//!
+//! ```text
+//!   Gemini:  A  B(faulty)        the client sees A, and B is kept with what Gemini is to hear of it
+//!   client:  the result of A     Gemini gets A and B back, with the result of A and the fault of B
+//! ```
+//!
+//! A turn of nothing but faulty calls is answered at once, in a round that the client does not see; that
+//! round is kept too, for the calls of the next one. How often Gemini is corrected is a setting
+//! (`calls.corrections`); after that, faulty calls are passed on, and the client answers them.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use toolgate_core::canon::{
+    Answer, Call, CallInput, Failure, FailureKind, Issuer, Part, Request, ResultPart, Role,
+    Signature, ToolChoice, ToolName, ToolResult, Turn, call_token,
+};
+use toolgate_core::gemini::{Backend, Exchange};
+use toolgate_core::json::{Raw, Text};
+use toolgate_core::tool_loop::{
+    AtLimit, End, OnFault, Options, Outcome, Owner as Runs, Step, Steps, ToolLoop,
+};
+
+use super::ledger::Ledger;
+use super::plan::Plan;
+use super::prepare::{Ask, prepare};
+use super::unary;
+use crate::app::App;
+use crate::auth::Owner;
+use crate::doors::Visit;
+use crate::store::Kind;
+
+/// Who judges the calls of a turn, where faulty ones are corrected.
+pub(crate) fn judge(corrections: u32, exchange: &Exchange) -> Option<ToolLoop> {
+    if corrections == 0 {
+        return None;
+    }
+    let tools = exchange.tools.iter().map(|tool| (tool.name.clone(), Runs::Caller)).collect();
+    let fault = OnFault::Answer { rounds: corrections };
+    let options = Options {
+        max_rounds: corrections.saturating_add(1),
+        at_limit: AtLimit::ReturnCalls,
+        // Turns that Gemini spoilt are the plan's business.
+        retries: 0,
+        steps: Steps::Shown,
+        unknown_tools: fault,
+        bad_arguments: fault,
+    };
+    // Each round is asked as the client asked.
+    Some(ToolLoop::new(Vec::new(), ToolChoice::Unset, tools, options))
+}
+
+/// An answer in one piece whose calls are judged.
+pub(crate) async fn judged(
+    visit: &Visit,
+    ask: &Ask,
+    plan: &mut Plan,
+    ledger: &mut Ledger,
+    mut tool_loop: ToolLoop,
+) -> Result<Answer, Failure> {
+    loop {
+        let answer = unary::answer(plan, ledger).await?;
+        let usage = answer.finish.usage;
+        let out_of_turn = |error: toolgate_core::tool_loop::OutOfTurn| internal(error.to_string());
+        tool_loop.answer(answer).map_err(out_of_turn)?;
+        match tool_loop.step() {
+            Step::Generate(next) => {
+                ledger.corrected(&usage);
+                let ask = Ask { after: next.turns.to_vec(), ..ask.clone() };
+                let prepared =
+                    prepare(&visit.app, &visit.current, &ask, visit.session.as_deref()).await?;
+                plan.next_round(&prepared);
+            }
+            Step::RunTools(_) => return Err(internal("there is nothing to run".to_owned())),
+            Step::Done(outcome) => {
+                keep(&visit.app, ask.owner, outcome);
+                return match &outcome.end {
+                    End::Answered(answer) | End::Calls { answer, .. } => Ok(answer.clone()),
+                    End::Failed(failure) => Err(failure.clone()),
+                    End::Cancelled => Err(internal("the turn was cancelled".to_owned())),
+                };
+            }
+        }
+    }
+}
+
+fn internal(message: String) -> Failure {
+    Failure::new(FailureKind::Internal, message)
+}
+
+/// What is kept for the visible calls of a turn.
+#[derive(Debug, Deserialize, Serialize)]
+struct Record {
+    /// Rounds that came before the turn, oldest first.
+    before: Vec<Vec<Hidden>>,
+    /// Calls of the turn itself.
+    beside: Vec<Hidden>,
+}
+
+/// A call that the client has not seen.
+#[derive(Deserialize, Serialize)]
+struct Hidden {
+    /// Its place among the calls of its turn.
+    at: usize,
+    id: String,
+    upstream_id: Option<String>,
+    namespace: Option<String>,
+    name: String,
+    /// The arguments: JSON, or the text of a tool that takes text.
+    input: String,
+    is_text: bool,
+    signature: Option<String>,
+    model: Option<String>,
+    is_vertex: bool,
+    /// What the model is told in place of a result.
+    said: String,
+}
+
+/// Neither arguments nor signatures.
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hidden").field("at", &self.at).field("name", &self.name).finish()
+    }
+}
+
+/// Keeps the calls of a turn that the client has not seen, where it has seen others.
+pub(crate) fn keep(app: &App, owner: Owner, outcome: &Outcome) {
+    let End::Calls { answer, paused, .. } = &outcome.end else { return };
+    let before = outcome.turns.chunks(2).filter_map(|round| match round {
+        [asked, answered] => Some(hidden(asked, answered.parts.iter().filter_map(result_of))),
+        _ => None,
+    });
+    let record = Record { before: before.collect(), beside: hidden(&paused.turn, &paused.results) };
+    if record.before.is_empty() && record.beside.is_empty() {
+        return;
+    }
+    let Ok(record) = serde_json::to_vec(&record).map(Bytes::from) else { return };
+    let keep = app.config().state_retention;
+    for call in answer.calls() {
+        app.store.put(owner, Kind::Hidden, call_token(&call.id), record.clone(), keep);
+    }
+}
+
+fn result_of<'r>(part: &'r Part<'static>) -> Option<&'r ToolResult<'static>> {
+    match part {
+        Part::Result(result) => Some(result),
+        Part::Text { .. }
+        | Part::Thought { .. }
+        | Part::Media(_)
+        | Part::Call(_)
+        | Part::Sealed(_)
+        | Part::Gemini(_) => None,
+    }
+}
+
+fn call_of<'r, 'a>(part: &'r Part<'a>) -> Option<&'r Call<'a>> {
+    match part {
+        Part::Call(call) => Some(call),
+        Part::Text { .. }
+        | Part::Thought { .. }
+        | Part::Media(_)
+        | Part::Result(_)
+        | Part::Sealed(_)
+        | Part::Gemini(_) => None,
+    }
+}
+
+/// The calls of a turn that have results, with them.
+fn hidden<'r>(
+    turn: &Turn<'static>,
+    results: impl IntoIterator<Item = &'r ToolResult<'static>>,
+) -> Vec<Hidden> {
+    let results: Vec<_> = results.into_iter().collect();
+    let calls = turn.parts.iter().filter_map(call_of).enumerate();
+    let calls = calls.filter_map(|(at, call)| {
+        let result = results.iter().find(|result| result.call_id.as_ref() == Some(&call.id))?;
+        let said = result.content.iter().filter_map(|part| match part {
+            ResultPart::Text(text) => Some(text.decode()),
+            ResultPart::Json(_) | ResultPart::Media(_) => None,
+        });
+        let (input, is_text) = match &call.input {
+            CallInput::Json(raw) => (raw.get().to_owned(), false),
+            CallInput::Text(text) => (text.decode().into_owned(), true),
+        };
+        let signature = call.signature.as_ref();
+        let issuer = signature.and_then(Signature::issuer);
+        Some(Hidden {
+            at,
+            id: call.id.clone().into_owned(),
+            upstream_id: call.upstream_id.as_deref().map(str::to_owned),
+            namespace: call.tool.namespace.as_deref().map(str::to_owned),
+            name: call.tool.name.clone().into_owned(),
+            input,
+            is_text,
+            signature: signature.map(|it| it.expose().to_owned()),
+            model: issuer.map(|issuer| issuer.model.clone()),
+            is_vertex: issuer.is_some_and(|issuer| issuer.backend == Backend::Vertex),
+            said: said.collect(),
+        })
+    });
+    calls.collect()
+}
+
+/// Puts the calls that the client has not seen back into their turns, with what was said to them.
+pub(crate) async fn restore(app: &App, owner: Owner, request: &mut Request<'_>) {
+    let tokens: Vec<String> = request.calls().map(|call| call_token(&call.id).to_owned()).collect();
+    if tokens.is_empty() {
+        return;
+    }
+    let kept = app.store.get(owner, Kind::Hidden, &tokens).await;
+    let mut kept = kept.into_iter();
+    let mut turns = Vec::with_capacity(request.turns.len() + 2);
+    let mut owed: Vec<Part<'_>> = Vec::new();
+    for mut turn in std::mem::take(&mut request.turns) {
+        let calls = turn.parts.iter().filter(|part| call_of(part).is_some()).count();
+        let found: Vec<Option<Bytes>> = kept.by_ref().take(calls).collect();
+        // Their results stand where the results of the turn before do.
+        if turn.role == Role::User {
+            turn.parts.append(&mut owed);
+        } else if !owed.is_empty() {
+            turns.push(Turn { role: Role::User, parts: std::mem::take(&mut owed) });
+        }
+        let record = found.into_iter().flatten().next();
+        match record.and_then(|json| serde_json::from_slice::<Record>(&json).ok()) {
+            Some(record) => owed = put_back(record, turn, &mut turns),
+            None => turns.push(turn),
+        }
+    }
+    if !owed.is_empty() {
+        turns.push(Turn { role: Role::User, parts: owed });
+    }
+    request.turns = turns;
+}
+
+/// Gives the turn as it was; returns the results that belong behind it.
+fn put_back<'a>(record: Record, turn: Turn<'a>, turns: &mut Vec<Turn<'a>>) -> Vec<Part<'a>> {
+    let first = turn.parts.iter().position(|part| call_of(part).is_some()).unwrap_or(0);
+    let mut said = turn.parts;
+    let rest = said.split_off(first);
+    for round in record.before {
+        let (calls, results) = parts(round);
+        said.extend(calls.into_iter().map(|(_, call)| call));
+        turns.push(Turn { role: Role::Model, parts: std::mem::take(&mut said) });
+        turns.push(Turn { role: Role::User, parts: results });
+    }
+    let (calls, results) = parts(record.beside);
+    let (mut calls, mut at) = (calls.into_iter().peekable(), 0);
+    for part in rest {
+        if call_of(&part).is_some() {
+            while let Some((_, hidden)) = calls.next_if(|(place, _)| *place == at) {
+                said.push(hidden);
+                at += 1;
+            }
+            at += 1;
+        }
+        said.push(part);
+    }
+    said.extend(calls.map(|(_, call)| call));
+    turns.push(Turn { role: Role::Model, parts: said });
+    results
+}
+
+/// Calls with their places, and their results.
+fn parts<'a>(hidden: Vec<Hidden>) -> (Vec<(usize, Part<'a>)>, Vec<Part<'a>>) {
+    hidden.into_iter().map(Hidden::into_parts).unzip()
+}
+
+impl Hidden {
+    fn into_parts<'a>(self) -> ((usize, Part<'a>), Part<'a>) {
+        let tool = ToolName { namespace: self.namespace.map(Into::into), name: self.name.into() };
+        let backend = if self.is_vertex { Backend::Vertex } else { Backend::Developer };
+        let issuer = self.model.map(|model| Issuer { model, backend });
+        let signature = self.signature.and_then(|value| Signature::new(value, issuer));
+        let result = ToolResult {
+            call_id: Some(self.id.clone().into()),
+            tool: Some(tool.clone()),
+            is_error: true,
+            content: vec![ResultPart::Text(Text::new(&self.said))],
+            modifiers: Vec::new(),
+        };
+        let call = Call {
+            id: self.id.into(),
+            upstream_id: self.upstream_id.map(Into::into),
+            tool,
+            input: if self.is_text {
+                CallInput::Text(Text::new(&self.input))
+            } else {
+                CallInput::Json(Raw::parse(self.input).unwrap_or_else(Raw::empty_object))
+            },
+            signature,
+        };
+        ((self.at, Part::Call(call)), Part::Result(result))
+    }
+}
