@@ -1,5 +1,7 @@
 //! What is counted. Names and labels are types, handed down from the app; nothing is global.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, text};
@@ -8,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
-use toolgate_core::canon::{FailureKind, LossCode, Usage};
+use toolgate_core::canon::{FailureKind, LossCode, ToolName, Usage};
 use toolgate_core::gemini::upstream::SignatureCount;
 use toolgate_core::translate::Dialect;
 
@@ -23,6 +25,7 @@ pub struct Metrics {
     calls_ok: Counter,
     calls_failed: Counter,
     call_seconds: Histogram,
+    uses: ToolUses,
     rescues: Family<KindLabels, Counter>,
     retries: Family<KindLabels, Counter>,
     failures: Family<KindLabels, Counter>,
@@ -33,6 +36,33 @@ pub struct Metrics {
     upstream: Histogram,
     /// What the store counts.
     pub store: StoreMetrics,
+}
+
+/// Calls by tool. Clients name tools as they like, so that only so many names are told apart.
+#[derive(Debug, Default)]
+struct ToolUses {
+    counters: Family<ToolLabels, Counter>,
+    known: Mutex<BTreeSet<String>>,
+}
+
+/// More tools than this are counted as one.
+const TOOLS: usize = 256;
+/// What those are called.
+const OTHER_TOOLS: &str = "(others)";
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ToolLabels {
+    tool: String,
+}
+
+impl ToolUses {
+    fn add(&self, tool: String) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = known.contains(&tool) || (known.len() < TOOLS && known.insert(tool.clone()));
+        drop(known);
+        let tool = if is_known { tool } else { OTHER_TOOLS.to_owned() };
+        self.counters.get_or_create(&ToolLabels { tool }).inc();
+    }
 }
 
 /// What a store counts.
@@ -86,6 +116,7 @@ impl Default for Metrics {
             calls_ok: Counter::default(),
             calls_failed: Counter::default(),
             call_seconds: coarse(),
+            uses: ToolUses::default(),
             rescues: Family::default(),
             retries: Family::default(),
             failures: Family::default(),
@@ -110,6 +141,11 @@ impl Default for Metrics {
             "From the request to the call",
             Unit::Seconds,
             metrics.call_seconds.clone(),
+        );
+        registry.register(
+            "tool_uses",
+            "Tool calls that clients got, by tool",
+            metrics.uses.counters.clone(),
         );
         registry.register("rescues", "Turns asked for again", metrics.rescues.clone());
         registry.register("upstream_retries", "Requests sent again", metrics.retries.clone());
@@ -170,6 +206,11 @@ impl Metrics {
             self.call_seconds.observe(latency.as_secs_f64());
         }
         self.calls_failed.inc_by(failed);
+    }
+
+    /// R168: a tool was called.
+    pub fn used_tool(&self, tool: &ToolName<'_>) {
+        self.uses.add(tool.to_string());
     }
 
     /// A turn is asked for again, because of this.

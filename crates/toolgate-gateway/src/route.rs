@@ -158,7 +158,7 @@ fn admitted(app: &App, request: &Request<Incoming>, door: Door) -> Result<Option
         Door::Health => Ok(Some(ops::health())),
         Door::Ready => Ok(Some(ops::ready(app))),
         Door::Metrics => Ok(Some(ops::metrics(app))),
-        Door::Dashboard => Ok(Some(ops::index(app, request.method()))),
+        Door::Dashboard => Ok(Some(ops::index(app, request.method(), request.headers()))),
         Door::Telemetry => Ok(Some(reply::json(StatusCode::OK, "{}"))),
         Door::ChatCompletions
         | Door::CountTokens

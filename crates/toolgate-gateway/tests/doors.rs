@@ -110,9 +110,42 @@ async fn r146_calls_of_gemini_clients_are_counted() {
         assert!(got.text().contains("functionCall"), "{}", got.text());
     }
     let metrics = lab.get("/metrics").await.text();
-    for line in ["tool_calls_total 3", "tool_calls_ok_total 3", "tool_calls_failed_total 0"] {
+    for line in [
+        "tool_calls_total 3",
+        "tool_calls_ok_total 3",
+        "tool_calls_failed_total 0",
+        "tool_uses_total{tool=\"get_weather\"} 3",
+    ] {
         assert!(metrics.contains(&format!("toolgate_{line}\n")), "{line} in {metrics}");
     }
+}
+
+/// R168: a browser gets a page that shows what each tool was used for; everybody else gets text. It brings
+/// all that it needs.
+#[tokio::test]
+async fn r168_the_dashboard_is_for_browsers() {
+    let lab = Lab::new().await;
+    let accept = [("accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
+    let page = lab.send(Method::GET, "/", &accept, "").await;
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    let text = page.text();
+    assert!(text.contains("found.tool_uses") && !text.contains("://"), "{text}");
+    let text = lab.get("/").await;
+    assert_eq!(text.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert!(text.text().contains("POST /v1/messages"), "{}", text.text());
+}
+
+/// Tools beyond a bound are counted as one: clients name them as they like.
+#[tokio::test]
+async fn r168_names_of_tools_are_bounded() {
+    let script = (0..300).fold(Script::new(), |it, at| it.call(format!("t{at}"), json!({})));
+    let lab = Lab::with(SimConfig::scripted(script), "").await;
+    let ask = json!({"model": "gemini-3.6-flash", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi."}]});
+    assert!(lab.post("/v1/messages", &ask).await.status.is_success());
+    let metrics = lab.get("/metrics").await.text();
+    assert_eq!(metrics.matches("toolgate_tool_uses_total{").count(), 257);
+    assert!(metrics.contains("toolgate_tool_uses_total{tool=\"(others)\"} 44\n"), "{metrics}");
 }
 
 /// K5: a count that Gemini refuses is refused with its own status.

@@ -1,8 +1,8 @@
 //! For whoever runs the gateway.
 
 use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_MAX_AGE, ALLOW,
-    HeaderValue, ORIGIN,
+    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_MAX_AGE,
+    ALLOW, CONTENT_SECURITY_POLICY, HeaderValue, ORIGIN,
 };
 use http::{HeaderMap, Method, StatusCode};
 
@@ -28,10 +28,18 @@ pub(crate) fn metrics(app: &App) -> Reply {
     reply::with_type(StatusCode::OK, text, reply::full(app.metrics.text()))
 }
 
-/// What stands at the root: who this is, and where its doors are.
-pub(crate) fn index(app: &App, method: &Method) -> Reply {
+/// What stands at the root: the counters for whoever looks with a browser, and else who this is and where
+/// its doors are.
+pub(crate) fn index(app: &App, method: &Method, headers: &HeaderMap) -> Reply {
     if *method == Method::HEAD {
         return reply::json(StatusCode::OK, "");
+    }
+    let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accepts.contains("text/html") {
+        let page = reply::full(include_str!("dashboard.html"));
+        let mut page = reply::with_type(StatusCode::OK, "text/html; charset=utf-8", page);
+        page.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        return page;
     }
     let kind = app.config().upstream.kind;
     let text = format!(
@@ -45,6 +53,10 @@ pub(crate) fn index(app: &App, method: &Method) -> Reply {
     );
     reply::with_type(StatusCode::OK, "text/plain; charset=utf-8", reply::full(text))
 }
+
+/// The page brings all that it needs, and talks to nobody but us.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+                      connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// A browser asks whether it may ask.
 pub(crate) fn preflight(config: &Config, headers: &HeaderMap) -> Reply {

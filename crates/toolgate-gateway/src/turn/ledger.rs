@@ -104,6 +104,9 @@ impl Ledger {
         let violations = finish.losses.iter().filter(|loss| is_failed_call(loss.code)).count();
         let failed = violations.min(calls.len()) as u64;
         metrics.calls(calls.len() as u64, failed, self.began.elapsed());
+        for call in &calls {
+            metrics.used_tool(&call.tool);
+        }
         metrics.used(&finish.usage);
         self.lost(&finish.losses);
         keep::signatures(&self.app, self.owner, &calls, &self.trace);
