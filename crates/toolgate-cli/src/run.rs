@@ -46,6 +46,9 @@ enum Agent {
 /// How long to look for a gateway that is running already.
 const KNOCK: Duration = Duration::from_millis(300);
 
+/// How many tokens every model of Gemini's takes.
+const CONTEXT_WINDOW: u32 = 1_000_000;
+
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let config = resolve(args.config.as_deref(), &[])?;
     let key = config
@@ -121,6 +124,8 @@ fn prepare(args: &Args, command: &mut Command, url: &str, key: &str) -> Result<O
                 "model_providers.toolgate.wire_api=\"responses\"".to_owned(),
                 "model_providers.toolgate.env_key=\"TOOLGATE_CLIENT_KEY\"".to_owned(),
                 format!("model=\"{}\"", args.model.as_deref().unwrap_or("gemini-3.6-flash")),
+                // It sums up a session early where it does not know the model.
+                format!("model_context_window={CONTEXT_WINDOW}"),
             ] {
                 command.arg("-c").arg(setting);
             }

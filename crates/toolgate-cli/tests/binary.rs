@@ -15,16 +15,25 @@ struct Server {
 }
 
 impl Server {
-    /// Starts it on a port that the system chooses, and waits until it says which.
     fn start(arguments: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        Self::spawn(arguments, |command| command.stderr(Stdio::null()))
+    }
+
+    /// The same, with what it logs at this level.
+    fn logging(arguments: &[&str], level: &str) -> Self {
+        Self::spawn(arguments, |command| command.env("RUST_LOG", level).stderr(Stdio::piped()))
+    }
+
+    /// Starts it on a port that the system chooses, and waits until it says which.
+    fn spawn(arguments: &[&str], set: impl FnOnce(&mut Command) -> &mut Command) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        command
             .args(arguments)
             .args(["--listen", "127.0.0.1:0"])
             .env_remove("GEMINI_API_KEY")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+            .env_remove("RUST_LOG")
+            .stdout(Stdio::piped());
+        let mut process = set(&mut command).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let (_, address) = line.trim().rsplit_once("http://").unwrap();
@@ -55,7 +64,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn r125_a_gateway_before_a_simulator_answers_in_every_dialect() {
+fn r103_r125_a_gateway_before_a_simulator_answers_in_every_dialect() {
     let sim = Server::start(&["sim"]);
     let upstream = format!("http://{}", sim.address);
     let gateway = Server::start(&["serve", "--upstream-url", &upstream]);
@@ -80,6 +89,26 @@ fn r125_a_gateway_before_a_simulator_answers_in_every_dialect() {
         let answer = gateway.post(path, body);
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
         assert!(answer.contains(wanted), "{path}: {answer}");
+    }
+}
+
+/// R142: how much is logged is a matter of the level; secrets are a matter of none.
+#[test]
+fn r142_levels_of_the_log_show_more_or_less() {
+    let body = r#"{"model":"gemini-3.6-flash","max_tokens":9,"mystery":1,"messages":[{"role":"user","content":"Hi"}]}"#;
+    for (level, words) in [
+        ("error", [false, false]),
+        ("info", [true, false]),
+        ("toolgate_gateway=debug", [true, true]),
+    ] {
+        let mut server = Server::logging(&["serve", "--store", "memory"], level);
+        assert!(server.post("/v1/messages", body).starts_with("HTTP/1.1 200"));
+        let _ = server.process.kill();
+        let mut log = String::new();
+        server.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        let found = ["answered", "mystery"].map(|word| log.contains(word));
+        assert_eq!(found, words, "{level}: {log}");
+        assert!(!log.contains("test-key"), "{log}");
     }
 }
 
@@ -142,7 +171,7 @@ fn run_claude_sets_the_environment() {
 }
 
 #[test]
-fn run_codex_gives_settings_on_the_command_line() {
+fn i4_run_codex_gives_settings_on_the_command_line() {
     let home = Folder::new("codex");
     fs::write(home.0.join("toolgate.toml"), "[clients]\nkeys = [\"a-key\"]\n").unwrap();
     let (code, said) =
@@ -151,6 +180,7 @@ fn run_codex_gives_settings_on_the_command_line() {
     let (key, arguments) = said.trim().split_once('\n').unwrap();
     assert_eq!(key, "a-key", "the file's");
     assert!(arguments.contains("base_url=\"http://127.0.0.1:"), "{arguments}");
+    assert!(arguments.contains("model_context_window=1000000"), "{arguments}");
     assert!(arguments.ends_with("exec hi"), "{arguments}");
 }
 

@@ -263,7 +263,7 @@ fn j1_j3_cached_tokens_are_counted_once() {
 }
 
 #[test]
-fn r123_d2_parallel_calls_keep_apart() {
+fn r122_r123_d2_parallel_calls_keep_apart() {
     let events = [
         start(),
         call("tgA", "look", r#"{"at":1.0,"$ref":"x"}"#, Some("sigA")),

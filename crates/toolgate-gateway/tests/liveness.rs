@@ -130,7 +130,7 @@ async fn d12_gemini_clients_keep_a_call_before_a_cut() {
 
 /// A connection that breaks in the middle is an error that the client can see.
 #[tokio::test]
-async fn a_broken_upstream_is_an_error() {
+async fn r64_a_broken_upstream_is_an_error() {
     for fault in [Fault::Reset { after: 900 }, Fault::Cut { after: 900 }] {
         let lab = Lab::with(scripted(fault), "").await;
         for door in DOORS {

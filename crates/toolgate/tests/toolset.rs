@@ -70,7 +70,7 @@ async fn r052_an_unknown_function_is_an_error_result() {
 }
 
 #[test]
-fn r051_tools_are_listed_and_found() {
+fn r051_r067_tools_are_listed_and_found() {
     let tools = Toolset::new().with::<nap>().with::<burst>();
     let names: Vec<_> = tools.tools().iter().map(Tool::name).collect();
     assert_eq!(names, ["nap", "burst"]);

@@ -78,7 +78,7 @@ pub(crate) fn check_document(table: &str) {
 }
 
 #[tokio::test]
-async fn c1_c13_signatures_survive_what_clients_do() {
+async fn r127_r129_r163_c1_c10_c13_signatures_survive_what_clients_do() {
     let mut table = HEAD.to_owned();
     for (name, habit) in [
         ("the client keeps everything", Habit::Faithful),

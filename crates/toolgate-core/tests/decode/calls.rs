@@ -317,7 +317,7 @@ fn d3_calls_then_an_empty_stop() {
 }
 
 #[test]
-fn ids_are_unique_and_carry_geminis_own() {
+fn r29_r87_r113_c4_ids_are_unique_and_carry_geminis_own() {
     let call = r#"{"functionCall":{"name":"TodoWrite","args":{},"id":"gjl2yj5t"}}"#;
     let bytes = stream(&[&candidate(call, ""), &candidate(call, "STOP")]);
     let answer = decode(&exchange(), &[&bytes]).answer.finish().unwrap();

@@ -369,3 +369,19 @@ fn r38_an_answer_goes_on_after_a_continuation() {
     assert_eq!(decoder.pause(&mut watch), None);
     assert_eq!(shown(watch.answer.finish()), [r#"text "x""#, "finish MaxTokens"]);
 }
+
+/// R30, R32, R60: a part without a call is no call, and a chunk with nothing in it is no event.
+#[test]
+fn r30_r32_r60_what_is_not_there_gives_nothing() {
+    let chunks = [
+        r#"{"usageMetadata":{"promptTokenCount":3}}"#,
+        r#"{"candidates":[{"content":{"role":"model"},"index":0}]}"#,
+        r#"{"candidates":[{"content":{"parts":[]}}]}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":""}]}}]}"#,
+        r#"{"candidates":[]}"#,
+    ];
+    let end = r#"{"candidates":[{"content":{"parts":[{"text":"x"},{"functionCall":{"name":"Bash","args":{"command":"ls"}}}]},"finishReason":"STOP"}]}"#;
+    let frames = chunks.into_iter().chain([end]).map(|chunk| format!("data: {chunk}\r\n\r\n"));
+    let watch = decode(&exchange(), &[frames.collect::<String>().as_bytes()]);
+    assert_eq!(watch.events.len(), 4, "start, text, call, finish: {:?}", watch.events);
+}

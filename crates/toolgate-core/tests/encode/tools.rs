@@ -69,7 +69,7 @@ fn r3_without_tools_there_is_no_tools_field() {
 }
 
 #[test]
-fn r4_server_tools_are_markers_beside_or_instead_of_functions() {
+fn r4_r5_g5_server_tools_are_markers_beside_or_instead_of_functions() {
     let tools = vec![
         search(),
         Tool::Server(ServerTool::CodeExecution { name: "code".into() }),
@@ -142,7 +142,7 @@ fn r140_tools_can_be_switched_off() {
 }
 
 #[test]
-fn what_a_target_refused_before_is_left_out() {
+fn r137_what_a_target_refused_before_is_left_out() {
     let cache = Cache::default();
     let mut learned = Learned::default();
     learned.tools.insert(ToolName::plain("bad"));

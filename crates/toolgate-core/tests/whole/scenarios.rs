@@ -68,7 +68,7 @@ fn parallel() {
 }
 
 #[test]
-fn textsig() {
+fn r120_textsig() {
     check("textsig", END, "The build passes. Nothing else is open.", &[]);
 }
 

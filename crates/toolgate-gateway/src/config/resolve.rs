@@ -483,13 +483,17 @@ mod tests {
     }
 
     #[test]
-    fn later_layers_weigh_more() {
+    fn r138_r139_r141_later_layers_weigh_more() {
         let config = resolve(
-            "enable_tool_calling = true\n[upstream]\nretries = 1",
+            "enable_tool_calling = true\nstrict_tool_validation = true\nstate_retention_minutes = 5\n[upstream]\nretries = 1",
             &[("PROXY_ENABLE_TOOLS", "0"), ("GEMINI_API_KEY", "k1,k2")],
         )
         .unwrap();
         assert!(!config.enable_tool_calling, "r141");
+        assert!(config.strict_tool_validation, "r138");
+        assert_eq!(config.state_retention, Duration::from_secs(300), "r139");
+        let default = resolve("", &[]).unwrap();
+        assert!(default.enable_tool_calling && !default.strict_tool_validation, "r141");
         assert_eq!(config.upstream.retries, 1);
         assert_eq!(config.upstream.kind, UpstreamKind::Developer);
         assert_eq!(config.upstream.auth.api_keys.len(), 2);

@@ -350,7 +350,7 @@ mod tests {
 
     /// r128: age alone lets go, and what is kept for ever stays.
     #[test]
-    fn what_is_too_old_goes() {
+    fn r128_what_is_too_old_goes() {
         let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
         file.key([9; 32]).unwrap();
         let at = |id: &str| At { owner: Owner::of("o"), kind: Kind::Answer, id: id.to_owned() };

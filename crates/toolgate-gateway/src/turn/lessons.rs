@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lesson_is_learned_once_and_forgotten_in_time() {
+    fn r137_a_lesson_is_learned_once_and_forgotten_in_time() {
         let lessons = Lessons::default();
         let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
         let exchange = Exchange {

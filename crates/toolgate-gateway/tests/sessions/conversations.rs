@@ -12,7 +12,7 @@ fn output(call_id: &Value, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn r102_the_four_requests() {
+async fn r93_r95_r96_r102_the_four_requests() {
     let gate = Gate::new().await;
     let question = "What is the weather in Tokyo?";
     let nested = json!([{"type": "function", "function": {
@@ -167,7 +167,7 @@ async fn answers_branch() {
 }
 
 #[tokio::test]
-async fn r111_turns_at_once_lose_nothing() {
+async fn r97_r111_turns_at_once_lose_nothing() {
     let gate = Gate::new().await;
     let names: Vec<_> = (0..16).map(|n| format!("message number {n} of many")).collect();
     let turns = names

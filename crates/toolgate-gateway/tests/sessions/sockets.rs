@@ -140,7 +140,7 @@ async fn answers_come_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn other_replicas_know_what_was_stored() {
+async fn r127_other_replicas_know_what_was_stored() {
     let gate = Gate::scripted(Script::new().text("one").finish().text("two")).await;
     let mut socket = Socket::open(&gate).await;
     let first = socket.response(create(json!({"input": "a", "store": true}))).await;

@@ -8,7 +8,7 @@ use crate::support::{InProcess, builder, clean, client};
 use crate::tools::weather;
 
 #[tokio::test]
-async fn over_a_real_socket() {
+async fn r65_over_a_real_socket() {
     let script = Script::new().call("weather", json!({"city": "Oslo"})).finish().text("22 °C.");
     for streamed in [false, true] {
         let sim = Sim::start(SimConfig::scripted(script.clone())).await.unwrap();
@@ -25,7 +25,7 @@ async fn over_a_real_socket() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_an_error() {
+async fn r64_nobody_there_is_an_error() {
     let sim = Sim::start(SimConfig::default()).await.unwrap();
     let url = sim.url();
     sim.shutdown().await;

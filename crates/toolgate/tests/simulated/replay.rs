@@ -66,7 +66,7 @@ fn r036_arguments_can_be_checked() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_streamed_in_pieces_are_run_too() {
+async fn r66_arguments_that_are_streamed_in_pieces_are_run_too() {
     let script = Script::new()
         .call("weather", json!({"city": "Oslo"}))
         .call("clock", json!({}))
