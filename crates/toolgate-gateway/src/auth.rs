@@ -1,9 +1,11 @@
 //! Who asks, and with whose key the question goes on.
 
+use std::borrow::Cow;
+
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, Uri};
 use ring::digest::{SHA256, digest};
-use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::canon::{Failure, FailureKind, percent_decoded};
 
 use crate::config::{Config, Secret, UpstreamKind};
 
@@ -46,7 +48,7 @@ pub(crate) enum Pass {
 }
 
 /// The key that a request presents, and whether it came as a bearer token.
-pub(crate) fn presented<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<(&'a str, bool)> {
+pub(crate) fn presented<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<(Cow<'a, str>, bool)> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = || {
         let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
@@ -55,14 +57,19 @@ pub(crate) fn presented<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<(&'a
     };
     header("x-goog-api-key")
         .or_else(|| header("x-api-key"))
-        .map(|key| (key.trim(), false))
-        .or_else(|| bearer().map(|token| (token, true)))
+        .map(|key| (Cow::Borrowed(key.trim()), false))
+        .or_else(|| bearer().map(|token| (Cow::Borrowed(token), true)))
         .or_else(|| query_key(uri).map(|key| (key, false)))
         .filter(|(key, _)| !key.is_empty())
 }
 
-fn query_key(uri: &Uri) -> Option<&str> {
-    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key="))
+fn query_key(uri: &Uri) -> Option<Cow<'_, str>> {
+    let key = uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key="))?;
+    if !key.contains(['%', '+']) {
+        return Some(Cow::Borrowed(key));
+    }
+    let bytes = percent_decoded(&key.replace('+', " "));
+    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
 /// Admits a client, or says why not.
@@ -110,6 +117,16 @@ pub(crate) fn admit(config: &Config, presented: Option<(&str, bool)>) -> Result<
     Ok(Client { owner, pass })
 }
 
+/// Whether a client that was admitted before would be admitted now.
+pub(crate) fn readmit(config: &Config, client: &Client) -> Result<(), Failure> {
+    let keys = &config.clients.keys;
+    if keys.is_empty() || keys.iter().any(|key| Owner::of(key.expose()) == client.owner) {
+        return Ok(());
+    }
+    let message = "the key is not one of the gateway's client keys any more";
+    Err(Failure::new(FailureKind::Authentication, message))
+}
+
 /// Google's own forms of keys.
 fn looks_like_gemini(key: &str) -> bool {
     key.starts_with("AIza") || key.starts_with("AQ.")
@@ -140,9 +157,7 @@ pub(crate) fn check_origin(config: &Config, headers: &HeaderMap, uri: &Uri) -> R
     }
     let origin = headers.get(ORIGIN).and_then(|value| value.to_str().ok());
     if let Some(origin) = origin
-        && let Some(web) =
-            origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))
-        && !is_loopback(host_name(web))
+        && is_foreign(origin)
         && !allows_origin(config, origin)
     {
         return forbidden(format!(
@@ -150,6 +165,16 @@ pub(crate) fn check_origin(config: &Config, headers: &HeaderMap, uri: &Uri) -> R
         ));
     }
     Ok(())
+}
+
+/// Whether this is a page of the web that is not ours. `null` is what browsers say for pages that hide
+/// where they come from, such as sandboxed frames.
+fn is_foreign(origin: &str) -> bool {
+    let web = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    match web {
+        Some(web) => !is_loopback(host_name(web)),
+        None => origin.eq_ignore_ascii_case("null"),
+    }
 }
 
 /// Whether pages of this origin may call.
@@ -188,6 +213,7 @@ mod tests {
     fn keys_are_found_wherever_clients_put_them() {
         let plain = Uri::from_static("/v1/messages");
         for (pairs, uri, want) in [
+            (vec![], Uri::from_static("/v1beta/models?key=a%2Bb"), Some(("a+b", false))),
             (vec![("x-api-key", "a")], plain.clone(), Some(("a", false))),
             (vec![("authorization", "Bearer b")], plain.clone(), Some(("b", true))),
             (vec![("authorization", "bearer b")], plain.clone(), Some(("b", true))),
@@ -197,7 +223,9 @@ mod tests {
             (vec![("x-api-key", "")], plain, None),
         ] {
             let headers = headers(&pairs);
-            assert_eq!(presented(&headers, &uri), want, "{pairs:?}");
+            let found = presented(&headers, &uri);
+            let found = found.as_ref().map(|(key, bearer)| (&**key, *bearer));
+            assert_eq!(found, want, "{pairs:?}");
         }
     }
 
@@ -238,6 +266,7 @@ mod tests {
         origin(&[("host", "127.0.0.1"), ("origin", "https://evil.example")], "", false);
         origin(&[("host", "127.0.0.1"), ("origin", "http://localhost:3000")], "", true);
         origin(&[("host", "127.0.0.1"), ("origin", "vscode-webview://x")], "", true);
+        origin(&[("host", "127.0.0.1"), ("origin", "null")], "", false);
         let all = "[clients]\ncors_origins = [\"*\"]";
         origin(&[("host", "127.0.0.1"), ("origin", "https://a.example")], all, true);
     }

@@ -16,6 +16,7 @@ mod doors;
 mod lanes;
 mod log;
 mod metrics;
+mod redact;
 mod reply;
 mod route;
 mod server;

@@ -9,11 +9,12 @@ use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::responses;
 use toolgate_core::translate::Dialect;
 
-use crate::app::App;
+use crate::app::{App, overloaded};
+use crate::auth::Owner;
 use crate::doors::encoding::{Encoding, KNOWN};
 use crate::doors::{self, Visit};
 use crate::reply::{self, Reply};
-use crate::turn::session_of;
+use crate::turn::{Ledger, session_of};
 use crate::{auth, doors::ops};
 
 /// Answers one request. Whatever happens, the answer names the request's id.
@@ -25,7 +26,8 @@ pub(crate) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
         Ok(None) => route(app.clone(), request, door, &request_id, seed).await,
         Ok(Some(reply)) => unread(request, reply).await,
         Err(failure) => {
-            unread(request, reply::failure(door.dialect(), &failure, &request_id)).await
+            let reply = refused(&app, door.dialect(), &failure, &request_id);
+            unread(request, reply).await
         }
     };
     let headers = reply.headers_mut();
@@ -38,6 +40,7 @@ pub(crate) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
         && origin.to_str().is_ok_and(|text| auth::allows_origin(&app.config(), text))
     {
         headers.insert(http::header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(http::header::VARY, HeaderValue::from_static("origin"));
         headers.insert(
             http::header::ACCESS_CONTROL_EXPOSE_HEADERS,
             HeaderValue::from_static(
@@ -46,6 +49,12 @@ pub(crate) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
         );
     }
     reply
+}
+
+/// A failure that no door sees, written down.
+fn refused(app: &Arc<App>, dialect: Dialect, failure: &Failure, request_id: &str) -> Reply {
+    Ledger::new(Arc::clone(app), dialect, Owner::of(""), request_id).failed(failure);
+    reply::failure(dialect, failure, request_id)
 }
 
 /// A reply to a request whose body nobody needs.
@@ -171,6 +180,15 @@ fn admitted(app: &App, request: &Request<Incoming>, door: Door) -> Result<Option
     }
 }
 
+/// About how long a request's head is, as it came.
+fn head_length(request: &Request<Incoming>) -> usize {
+    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    request
+        .headers()
+        .iter()
+        .fold(path, |sum, (name, value)| sum + name.as_str().len() + value.as_bytes().len() + 4)
+}
+
 async fn route(
     app: Arc<App>,
     request: Request<Incoming>,
@@ -179,22 +197,31 @@ async fn route(
     seed: u128,
 ) -> Reply {
     let dialect = door.dialect();
-    let fail = |failure: &Failure| reply::failure(dialect, failure, request_id);
+    let here = Arc::clone(&app);
+    let fail = |failure: &Failure| refused(&here, dialect, failure, request_id);
     // OpenAI's word for what Gemini does not find is a model; here it is a path.
     let missing = |message: String| match dialect {
         Dialect::Anthropic | Dialect::Gemini => fail(&Failure::new(FailureKind::NotFound, message)),
         Dialect::Chat | Dialect::Responses => {
+            drop(fail(&Failure::new(FailureKind::NotFound, message.clone())));
             let message = format!("{message} (request id: {request_id})");
             let body = responses::error_body(&message, "invalid_request_error", None, None);
             reply::json(StatusCode::NOT_FOUND, body)
         }
     };
     let Some(room) = app.admit() else {
-        let message = "the gateway has as many requests as it may have";
-        return unread(request, fail(&Failure::new(FailureKind::Overloaded, message))).await;
+        return unread(request, fail(&overloaded())).await;
     };
     let current = app.current();
+    let length = head_length(&request);
+    if length > current.config.limits.header {
+        let message = format!("the request's head has {length} bytes, which is too many");
+        let mut reply = fail(&Failure::new(FailureKind::TooLarge, message));
+        *reply.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        return unread(request, reply).await;
+    }
     let presented = auth::presented(request.headers(), request.uri());
+    let presented = presented.as_ref().map(|(key, is_bearer)| (&**key, *is_bearer));
     let client = match auth::admit(&current.config, presented) {
         Ok(client) => client,
         Err(failure) => return unread(request, fail(&failure)).await,
@@ -214,7 +241,7 @@ async fn route(
         request_id: request_id.to_owned(),
         seed,
         session,
-        room: Arc::new(room),
+        room: Some(Arc::new(room)),
     };
     let asked = || format!("{} {}", request.method(), request.uri().path());
     let is_post = request.method() == Method::POST;

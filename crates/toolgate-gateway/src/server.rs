@@ -112,7 +112,8 @@ async fn serve(app: Arc<App>, stream: TcpStream, stop: watch::Receiver<bool>) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_PATIENCE)
-        .max_buf_size(header.max(8192))
+        // What is a little too long gets an answer that says so.
+        .max_buf_size((header * 2).max(1 << 16))
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     if let Err(error) = until_drained(connection, stop).await {

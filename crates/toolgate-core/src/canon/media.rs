@@ -86,7 +86,8 @@ fn mend(text: &str) -> Option<String> {
     Some(out)
 }
 
-fn percent_decoded(text: &str) -> Vec<u8> {
+/// The bytes that an address writes as `%41`.
+pub fn percent_decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -24,6 +24,7 @@ pub use grammar::{Grammar, Ungrammatical};
 pub use id::{IdGen, call_token, upstream_id};
 pub use loss::{Loss, LossCode, Losses};
 pub(crate) use media::data_url;
+pub use media::percent_decoded;
 pub use request::{Media, MediaSource, Part, Request, Role, Turn};
 pub use settings::{Effort, OutputFormat, Settings, Thinking, ThinkingMode};
 pub(crate) use tool::ToolMark;

@@ -1,11 +1,15 @@
 //! What was written, where: file, environment, flags. The later layer wins.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use toml::{Table, Value};
 
 use super::ConfigError;
 use super::settings::{SETTINGS, Setting, find, nearest};
+
+/// Longer times cannot be added to any clock.
+const CENTURY: u64 = 100 * 365 * 24 * 3600;
 
 /// A value and where it came from.
 #[derive(Clone, Debug)]
@@ -140,6 +144,14 @@ impl Layers {
             }
             _ => Err(self.wrong(key, "must be a whole number")),
         }
+    }
+
+    /// A time in the unit that the key names.
+    pub(super) fn time(&self, key: &str) -> Result<Duration, ConfigError> {
+        let unit = if key.ends_with("_minutes") { 60 } else { 1 };
+        let seconds = self.number(key)?.checked_mul(unit).filter(|seconds| *seconds <= CENTURY);
+        let seconds = seconds.ok_or_else(|| self.wrong(key, "must be at most a hundred years"))?;
+        Ok(Duration::from_secs(seconds))
     }
 
     pub(super) fn strings(&self, key: &str) -> Result<Vec<String>, ConfigError> {

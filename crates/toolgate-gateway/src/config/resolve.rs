@@ -248,7 +248,7 @@ impl Config {
             reason,
         };
         let word = |key: &str| layers.string(key).map(Option::unwrap_or_default);
-        let seconds = |key: &str| layers.number(key).map(Duration::from_secs);
+        let seconds = |key: &str| layers.time(key);
         let secrets = |key: &str| {
             layers.strings(key).map(|keys| keys.into_iter().map(Secret).collect::<Vec<_>>())
         };
@@ -288,11 +288,11 @@ impl Config {
             },
             strict_tool_validation: layers.boolean("strict_tool_validation")?,
             enable_tool_calling: layers.boolean("enable_tool_calling")?,
-            state_retention: seconds("state_retention_minutes")? * 60,
+            state_retention: seconds("state_retention_minutes")?,
             store: store(&word("store")?, state_file, upstream.kind)
                 .map_err(|reason| wrong("store", reason))?,
             store_bytes: layers.number("store_mib")?.saturating_mul(1 << 20),
-            log: word("log")?,
+            log: log_filter(word("log")?).map_err(|reason| wrong("log", reason))?,
             log_format: match word("log_format")?.as_str() {
                 "json" => LogFormat::Json,
                 "text" => LogFormat::Text,
@@ -306,7 +306,7 @@ impl Config {
                 concurrency: bytes("limits.concurrency", 0)?,
                 drain: seconds("limits.drain_seconds")?,
             },
-            ping: Duration::from_secs(layers.number("liveness.ping_seconds")?.max(1)),
+            ping: seconds("liveness.ping_seconds")?.max(Duration::from_secs(1)),
             corrections: u32::try_from(layers.number("calls.corrections")?).unwrap_or(u32::MAX),
             schemas: match word("schemas.form")?.as_str() {
                 "auto" => SchemaPolicy::Auto,
@@ -357,11 +357,19 @@ fn store(word: &str, state_file: Option<PathBuf>, kind: UpstreamKind) -> Result<
     }
 }
 
+/// A filter that the log understands.
+fn log_filter(text: String) -> Result<String, String> {
+    match tracing_subscriber::EnvFilter::try_new(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(format!("is no filter: {error}")),
+    }
+}
+
 fn upstream(
     layers: &Layers,
     wrong: &dyn Fn(&str, String) -> ConfigError,
 ) -> Result<Upstream, ConfigError> {
-    let seconds = |key: &str| layers.number(key).map(Duration::from_secs);
+    let seconds = |key: &str| layers.time(key);
     let count = |key: &str| {
         let number = layers.number(key)?;
         let count = u32::try_from(number).ok().filter(|count| *count <= 20);
@@ -528,6 +536,8 @@ mod tests {
         refused("listen = 5", "`listen` (from toolgate.toml) must be a string");
         refused("listen = \"0.0.0.0:80\"", "without client keys");
         refused("state_retention_minutes = -1", "must not be negative");
+        refused("state_retention_minutes = 9223372036854775807", "at most a hundred years");
+        refused("log = \"a=b=c\"", "`log` (from toolgate.toml) is no filter");
         refused("[upstream]\nkind = \"openai\"", "must be \"developer\"");
         refused("[upstream]\nkind = \"vertex\"", "needs upstream.bearer_token");
         refused("[models]\n\"claude-*\" = { modell = \"x\" }", "models.\"claude-*\".modell");

@@ -165,7 +165,8 @@ pub const SETTINGS: &[Setting] = &[
         "upstream.idle_seconds",
         &["TOOLGATE_IDLE_SECONDS"],
         "240",
-        "How long the upstream may be silent before the turn ends in an error.",
+        "How long the upstream may be silent before the turn ends in an error. An answer in one piece\n\
+         comes when it is whole: for it, only total_seconds counts.",
     ),
     setting(
         "upstream.total_seconds",

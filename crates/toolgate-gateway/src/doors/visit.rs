@@ -28,8 +28,8 @@ pub(crate) struct Visit {
     pub(crate) seed: u128,
     /// The session that the client's headers name: for correlation only, never as authority.
     pub(crate) session: Option<String>,
-    /// Held as long as the answer takes.
-    pub(crate) room: Arc<Admitted>,
+    /// Held as long as the answer takes; a WebSocket has none between answers.
+    pub(crate) room: Option<Arc<Admitted>>,
 }
 
 impl Visit {
@@ -73,17 +73,21 @@ impl Visit {
     pub(crate) async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
         let limit = self.current.config.limits.body;
         let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-        if announced
-            .and_then(|text| text.parse::<usize>().ok())
-            .is_some_and(|length| length > limit)
-        {
+        let announced = announced.and_then(|text| text.parse::<usize>().ok());
+        if announced.is_some_and(|length| length > limit) {
             unread(request).await;
             return Err(too_large(limit));
         }
         // What is not known was refused before.
         let encoding = Encoding::of(request.headers()).ok().flatten();
+        let patience = UPLOAD + Duration::from_secs((announced.unwrap_or(limit) >> 14) as u64);
         let mut body = request.into_body();
-        let body = match Limited::new(&mut body, limit).collect().await {
+        let read = tokio::time::timeout(patience, Limited::new(&mut body, limit).collect());
+        let Ok(read) = read.await else {
+            let message = format!("the body did not come within {} s", patience.as_secs());
+            return Err(Failure::new(FailureKind::InvalidRequest, message));
+        };
+        let body = match read {
             Ok(body) => body.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
                 discard(&mut body).await;
@@ -100,6 +104,9 @@ impl Visit {
         }
     }
 }
+
+/// How long a body may take to come, beside a second for each 16 KiB.
+const UPLOAD: Duration = Duration::from_secs(30);
 
 /// How long a client may go on sending what nobody will read.
 const PATIENCE: Duration = Duration::from_secs(5);

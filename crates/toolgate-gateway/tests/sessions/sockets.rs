@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use toolgate_sim::Script;
+use toolgate_sim::{Script, SimConfig};
 
 use super::support::{Gate, items, tool, words};
 
@@ -161,4 +161,22 @@ async fn a_drain_closes_idle_sockets() {
     let mut socket = Socket::open(&gate).await;
     gate.running.drain().await;
     assert!(matches!(socket.0.next().await, Some(Ok(Message::Close(_))) | None));
+}
+
+/// An idle connection takes no room from others, and a key that was taken away is of no use in it.
+#[tokio::test]
+async fn an_idle_socket_holds_nothing() {
+    let settings = |keys: &str| format!("[limits]\nconcurrency = 1\n[clients]\nkeys = [{keys}]");
+    let gate = Gate::with(SimConfig::default(), &settings("\"k\", \"a\"")).await;
+    let mut socket = Socket::open(&gate).await;
+    let ask = json!({"model": MODEL, "input": "Hi."});
+    gate.respond(ask.clone()).await;
+    let answered = socket.response(create(json!({"input": "Hi."}))).await;
+    assert_eq!(answered["status"], "completed", "{answered}");
+    gate.respond(ask).await;
+
+    gate.reload(&settings("\"a\""));
+    socket.send(create(json!({"input": "Hi."}))).await;
+    let refused = socket.answer().await.pop().unwrap();
+    assert_eq!((&refused["type"], &refused["status"]), (&json!("error"), &json!(401)), "{refused}");
 }

@@ -18,6 +18,15 @@ pub(crate) struct Gate {
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
+fn config(sim: &RunningSim, settings: &str) -> Config {
+    let url = sim.url();
+    let file = format!(
+        "listen = \"127.0.0.1:0\"\n{settings}\n[upstream]\nkind = \"developer\"\nurl = \"{url}\"\napi_keys = [\"k\"]\n"
+    );
+    let sources = Sources { file: Some(("test", &file)), env: &|_| None, flags: &[] };
+    Config::resolve(&sources).unwrap()
+}
+
 /// An answer, read to its end.
 #[derive(Debug)]
 pub(crate) struct Got {
@@ -66,14 +75,14 @@ impl Gate {
 
     /// Before a simulator that runs already.
     pub(crate) async fn before(sim: RunningSim, settings: &str) -> Self {
-        let url = sim.url();
-        let file = format!(
-            "listen = \"127.0.0.1:0\"\n{settings}\n[upstream]\nkind = \"developer\"\nurl = \"{url}\"\napi_keys = [\"k\"]\n"
-        );
-        let sources = Sources { file: Some(("test", &file)), env: &|_| None, flags: &[] };
-        let running = start(Config::resolve(&sources).unwrap()).await.unwrap();
+        let running = start(config(&sim, settings)).await.unwrap();
         let client = Client::builder(TokioExecutor::new()).build_http();
         Self { running, sim, client }
+    }
+
+    /// Takes other settings into force.
+    pub(crate) fn reload(&self, settings: &str) {
+        self.running.reload(config(&self.sim, settings)).unwrap();
     }
 
     pub(crate) async fn send(

@@ -49,7 +49,11 @@ impl Lab {
         ];
         let file = Some(("test.toml", settings));
         let config = Config::resolve(&Sources { file, env: &|_| None, flags: &flags }).unwrap();
-        let gateway = start(config).await.unwrap();
+        Self::of(sim, start(config).await.unwrap())
+    }
+
+    /// A gateway and a simulator that run already.
+    pub(crate) fn of(sim: RunningSim, gateway: Running) -> Self {
         let url = format!("http://{}", gateway.addr);
         let http = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
         Self { sim, gateway, url, http }

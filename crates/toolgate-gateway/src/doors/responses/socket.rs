@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -30,6 +31,8 @@ use toolgate_core::translate::encode_error;
 
 use super::door::DIALECT;
 use super::prewarm;
+use crate::app::overloaded;
+use crate::auth;
 use crate::doors::Visit;
 use crate::doors::turns::{self, Answered, Keeping};
 use crate::reply::{self, Reply};
@@ -58,7 +61,7 @@ pub(super) fn open(visit: Visit, mut request: Request<Incoming>) -> Reply {
         (config.max_message_size, config.max_frame_size) = (Some(limit), Some(limit));
         let io = TokioIo::new(upgraded);
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-        Connection::new(visit, socket).serve().await;
+        Connection::new(Visit { room: None, ..visit }, socket).serve().await;
     });
     let mut reply =
         reply::with_type(StatusCode::SWITCHING_PROTOCOLS, "text/plain", reply::full(""));
@@ -130,7 +133,18 @@ impl Connection {
                 }
                 continue;
             };
-            let visit = next_visit(&self.visit);
+            let visit = match next_visit(&self.visit) {
+                Ok(visit) => visit,
+                Err((failure, request_id)) => {
+                    let refusal = encode_error(DIALECT, &failure, &request_id);
+                    if self.answers.error(&refusal).await.is_err()
+                        || failure.kind == FailureKind::Authentication
+                    {
+                        break;
+                    }
+                    continue;
+                }
+            };
             let mut turn = pin!(self.answers.turn(&visit, body));
             let told = loop {
                 tokio::select! {
@@ -165,10 +179,21 @@ fn hear(message: Message, waiting: &mut VecDeque<Utf8Bytes>) -> bool {
     }
 }
 
-/// Every turn is a request of its own, under the configuration that is in force then.
-fn next_visit(visit: &Visit) -> Visit {
+/// Every turn is a request of its own, under the configuration that is in force then: the key must still
+/// be one, and there must be room. An idle connection takes none.
+fn next_visit(visit: &Visit) -> Result<Visit, (Failure, String)> {
     let (request_id, seed) = visit.app.next_request();
-    Visit { request_id, seed, current: visit.app.current(), ..visit.clone() }
+    let current = visit.app.current();
+    let visit = Visit { request_id, seed, current, ..visit.clone() };
+    let admitted = auth::readmit(&visit.current.config, &visit.client)
+        .and_then(|()| visit.app.admit().ok_or_else(overloaded));
+    match admitted {
+        Ok(room) => Ok(Visit { room: Some(Arc::new(room)), ..visit }),
+        Err(failure) => {
+            visit.ledger(DIALECT).failed(&failure);
+            Err((failure, visit.request_id))
+        }
+    }
 }
 
 impl Answers {

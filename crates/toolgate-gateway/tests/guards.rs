@@ -1,0 +1,183 @@
+//! Who gets in, what gets out, and what is written down of it.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+#[path = "support/harness.rs"]
+mod harness;
+
+use harness::{DOORS, Door, Lab};
+use http::Method;
+use serde_json::{Value, json};
+use toolgate_gateway::config::{Config, Sources};
+use toolgate_gateway::start;
+use toolgate_sim::{Fault, Script, Sim, SimConfig};
+
+const GEMINI: &str = "/v1beta/models/gemini-3.6-flash:generateContent";
+
+fn plain() -> Value {
+    json!({"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]})
+}
+
+fn config(file: &str) -> Config {
+    let file = format!("listen = \"127.0.0.1:0\"\nlog = \"off\"\n{file}");
+    let sources = Sources { file: Some(("test.toml", &file)), env: &|_| None, flags: &[] };
+    Config::resolve(&sources).unwrap()
+}
+
+/// A page that hides where it comes from is a stranger too.
+#[tokio::test]
+async fn strangers_origins_are_refused_on_every_door() {
+    let lab = Lab::new().await;
+    for origin in ["null", "https://evil.example"] {
+        let headers = [("origin", origin), ("content-type", "text/plain")];
+        for path in ["/v1/messages", "/v1/responses", GEMINI, "/metrics"] {
+            let got = lab.send(Method::POST, path, &headers, plain().to_string()).await;
+            assert_eq!(got.status.as_u16(), 403, "{path} {origin}");
+        }
+    }
+}
+
+/// Law 8: Google repeats keys in some errors; clients and logs do not get them.
+#[tokio::test]
+async fn law8_a_key_in_an_error_goes_nowhere() {
+    let key = format!("AIza{}", "q".repeat(35));
+    let message = format!("Permission denied: Consumer 'api_key:{key}' has been suspended.");
+    let error = json!({"error": {"code": 403, "message": message, "status": "PERMISSION_DENIED"}})
+        .to_string();
+    let lab = Lab::replaying(&[(403, "application/json", &error)], "").await;
+    for stream in [true, false] {
+        for door in DOORS {
+            let got = lab.post(door.path(), &door.ask(stream)).await;
+            assert_eq!(got.status.as_u16(), 403, "{door:?}");
+            assert!(!got.text().contains(&key) && got.text().contains("suspended"), "{door:?}");
+        }
+    }
+    let got = lab.post(GEMINI, &plain()).await;
+    assert!(!got.text().contains(&key) && got.text().contains("suspended"), "{}", got.text());
+}
+
+/// A new configuration leads where it says, and nowhere else.
+#[tokio::test]
+async fn a_reload_changes_the_upstream() {
+    let real = Sim::start(SimConfig::default()).await.unwrap();
+    let developer =
+        format!("[upstream]\nkind = \"developer\"\nurl = \"{}\"\napi_keys = [\"k\"]", real.url());
+    let lab = Lab::of(real, start(config("")).await.unwrap());
+    for (file, asked) in [("", 0), (developer.as_str(), 1), ("", 1)] {
+        lab.gateway.reload(config(file)).unwrap();
+        assert!(lab.post(GEMINI, &plain()).await.status.is_success());
+        assert_eq!(lab.sim.requests().len(), asked, "{file}");
+    }
+
+    let other = start(config(&developer)).await.unwrap();
+    let why = other.reload(config("")).unwrap_err().to_string();
+    assert!(why.contains("simulator starts with the gateway"), "{why}");
+}
+
+/// Whoever is turned away at the door is written down.
+#[tokio::test]
+async fn refusals_at_the_door_are_counted() {
+    let lab = Lab::with(SimConfig::default(), "[clients]\nkeys = [\"right\"]").await;
+    lab.send(Method::POST, "/v1/messages", &[("x-api-key", "wrong")], "{}").await;
+    lab.send(Method::POST, "/v1/nowhere", &[("x-api-key", "right")], "{}").await;
+    lab.send(Method::POST, "/v1/messages", &[("origin", "https://evil.example")], "{}").await;
+    let metrics = lab.get("/metrics").await.text();
+    for (kind, count) in [("authentication", 1), ("not_found", 1), ("permission", 1)] {
+        let line = format!("toolgate_failures_total{{kind=\"{kind}\"}} {count}\n");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
+    assert!(metrics.contains("toolgate_active_requests 0\n"), "{metrics}");
+}
+
+/// Every error names the request, also within a stream.
+#[tokio::test]
+async fn errors_within_a_stream_name_the_request() {
+    let script = Script::new()
+        .text("Words that are seen. ".repeat(20))
+        .fault(Fault::Cut { after: 700 })
+        .times(0);
+    let lab = Lab::with(SimConfig::scripted(script), "").await;
+    for door in DOORS {
+        let got = lab.post(door.path(), &door.ask(true)).await;
+        door.check(&got, true);
+        let id = got.header("x-toolgate-request-id").unwrap();
+        assert!(door.is_error(&got) && got.text().contains(id), "{door:?} {}", got.text());
+    }
+}
+
+/// A head that is too long is told so in the client's dialect.
+#[tokio::test]
+async fn long_heads_are_refused_in_the_dialect() {
+    let lab = Lab::with(SimConfig::default(), "[limits]\nheader_kib = 8").await;
+    let long = "x".repeat(9000);
+    for door in DOORS {
+        let got = lab.send(Method::POST, door.path(), &[("x-long", &long)], "{}").await;
+        assert_eq!(got.status.as_u16(), 431);
+        door.check_error(&got);
+    }
+}
+
+fn counts(metrics: &str) -> [u64; 3] {
+    ["tool_calls_total", "tool_calls_ok_total", "tool_calls_failed_total"].map(|name| {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("toolgate_{name} ")));
+        line.unwrap().parse().unwrap()
+    })
+}
+
+/// R146: calls are counted, not what is wrong with them; also those whose turn broke off after them.
+#[tokio::test]
+async fn r146_calls_are_counted_once_each() {
+    let bad = json!({"cmd": 1, "timeout": "x", "more": []});
+    let good = json!({"command": "ls"});
+    let cases = [
+        (Script::new().call("Bash", good.clone()).call("Bash", bad.clone()).finish(), [2, 1, 1]),
+        (
+            Script::new()
+                .call("Bash", bad)
+                .call("Bash", good.clone())
+                .call("Read", json!({"file_path": "/a"}))
+                .finish(),
+            [3, 2, 1],
+        ),
+        (
+            Script::new()
+                .call("Bash", good)
+                .text("And then some. ".repeat(80))
+                .fault(Fault::Cut { after: 1200 })
+                .times(0),
+            [1, 1, 0],
+        ),
+        (Script::new().text("x").fault(Fault::MalformedCall).times(0), [1, 0, 1]),
+    ];
+    for (script, want) in cases {
+        let lab = Lab::with(SimConfig::scripted(script), "[upstream]\nrescue_retries = 0").await;
+        lab.post(Door::Anthropic.path(), &Door::Anthropic.ask(true)).await;
+        assert_eq!(counts(&lab.get("/metrics").await.text()), want);
+    }
+}
+
+/// C1: a call that the client has got is signed when its result comes, however its turn ended.
+#[tokio::test]
+async fn c1_signatures_of_a_turn_that_broke_off_are_kept() {
+    let script = Script::new()
+        .call("Bash", json!({"command": "ls"}))
+        .text("And then some. ".repeat(80))
+        .fault(Fault::Cut { after: 1200 })
+        .finish()
+        .text("Done.");
+    let lab = Lab::with(SimConfig::scripted(script), "").await;
+    let got = lab.post(Door::Chat.path(), &Door::Chat.ask(true)).await;
+    let call = got
+        .events()
+        .into_iter()
+        .find_map(|event| event["choices"][0]["delta"]["tool_calls"].get(0).cloned());
+    let call = call.unwrap();
+    let mut ask = Door::Chat.ask(false);
+    let messages = ask["messages"].as_array_mut().unwrap();
+    let function = json!({"name": "Bash", "arguments": call["function"]["arguments"]});
+    messages.push(json!({"role": "assistant", "tool_calls": [{"id": call["id"], "type": "function", "function": function}]}));
+    messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": "ok"}));
+    let got = lab.post(Door::Chat.path(), &ask).await;
+    assert!(got.text().contains("Done."), "{}", got.text());
+    let counters = lab.sim.counters();
+    assert_eq!((counters.placeholders, counters.refusals), (0, 0), "{counters:?}");
+}
