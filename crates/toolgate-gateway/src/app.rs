@@ -3,12 +3,15 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 
-use crate::config::Config;
+use crate::auth::Pass;
+use crate::config::{Config, Secret};
 use crate::doors::LiveAnswers;
 use crate::metrics::Metrics;
+use crate::redact::without_keys;
 use crate::store::{Opening, Store};
 use crate::tasks::Tasks;
 use crate::turn::Lessons;
@@ -113,6 +116,9 @@ impl App {
         if config.threads != old.config.threads {
             tracing::warn!("`threads` changes with the next start only");
         }
+        if (&config.store, config.store_bytes) != (&old.config.store, old.config.store_bytes) {
+            tracing::warn!("`store` and `store_mib` change with the next start only");
+        }
         let link = Link::new(&config.upstream, self.sim.as_deref(), self.lanes)?;
         let keys = if old.keys.holds(&config.upstream.auth.api_keys) {
             Arc::clone(&old.keys)
@@ -159,6 +165,19 @@ impl App {
     }
 }
 
+impl Current {
+    /// A text of the upstream's without the keys that it was shown; `None` where it has none.
+    pub(crate) fn without_keys(&self, text: &str, pass: &Pass) -> Option<String> {
+        let own = match pass {
+            Pass::ApiKey(key) | Pass::Bearer(key) => Some(key.expose()),
+            Pass::Pool => None,
+        };
+        let bearer = self.config.upstream.auth.bearer.as_ref().map(Secret::expose);
+        let pool = self.config.upstream.auth.api_keys.iter().map(Secret::expose);
+        without_keys(text, pool.chain(own).chain(bearer))
+    }
+}
+
 /// A request that is running.
 #[derive(Debug)]
 pub struct Admitted(Arc<App>);
@@ -167,6 +186,12 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// There is no room for one more request.
+pub(crate) fn overloaded() -> Failure {
+    let message = "the gateway has as many requests as it may have";
+    Failure::new(FailureKind::Overloaded, message)
 }
 
 fn random<const N: usize>() -> Result<[u8; N], String> {

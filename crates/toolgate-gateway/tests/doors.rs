@@ -165,7 +165,9 @@ async fn k5_counts_relay_the_real_status() {
             html: false,
         };
         let faults = vec![FaultRule { fault, when: When::Always }];
-        let lab = Lab::with(SimConfig { faults, ..SimConfig::default() }, "").await;
+        let lab =
+            Lab::with(SimConfig { faults, ..SimConfig::default() }, "[upstream]\nretries = 0")
+                .await;
         let count = json!({"model": "claude-opus-4-5", "messages": [{"role": "user", "content": "How long?"}]});
         let got = lab.post("/v1/messages/count_tokens", &count).await;
         assert_eq!(got.status.as_u16(), want, "{}", got.text());

@@ -7,12 +7,14 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use serde::de::IgnoredAny;
 use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::gemini::Target;
+use toolgate_core::json::{self, Fields, write};
 use toolgate_core::translate::Dialect;
 
 use super::passing::Passing;
@@ -46,11 +48,12 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let headers = passed_headers(&head.headers);
     let method = head.method.clone();
     let query = head.uri.query().map(str::to_owned);
-    let body = if method == Method::GET {
+    let body = if matches!(method, Method::GET | Method::HEAD) {
         Bytes::new()
     } else {
         match visit.body(Request::from_parts(head, body)).await {
-            Ok(body) => body,
+            Ok(body) if visit.current.config.enable_tool_calling => body,
+            Ok(body) => without_tools(&body),
             Err(failure) => return visit.fail(DIALECT, &failure),
         }
     };
@@ -73,27 +76,41 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
         return mended
             .unwrap_or_else(|failure| reply::failure(DIALECT, &failure, &visit.request_id));
     }
-    let mut plan = Plan::passing(&visit, target.clone(), path, headers, body.clone());
-    let refusal = match turn::open(&mut plan).await {
-        Ok(response) if generates => {
-            let (head, answer) = response.into_parts();
-            let form = (is_stream, is_stream && sse);
-            let mut passing = Passing::open(answer, form, &visit, &plan, ledger).await;
-            if mendable
-                && passing.is_no_good()
-                && let Some(ledger) = passing.give_up()
-                && let Ok(reply) = mending.run(ledger, false).await
-            {
-                return reply;
+    let mut plan = Plan::passing(&visit, target.clone(), (method, path), headers, body.clone());
+    // An answer in one piece begins when it is whole.
+    let patience = if asked.verb == "generateContent" { plan.total() } else { plan.idle() };
+    let refusal = loop {
+        match turn::open(&mut plan, patience).await {
+            Ok(response) if generates => {
+                let (head, answer) = response.into_parts();
+                let form = (is_stream, is_stream && sse);
+                let mut passing = Passing::open(answer, form, &visit, &plan, ledger).await;
+                // K3: an error that comes as the first event is a refusal like any other.
+                if let Some(failure) = passing.refusal().cloned()
+                    && let Some(given_up) = passing.give_up()
+                {
+                    ledger = given_up;
+                    match turn::again(&mut plan, &failure).await {
+                        Ok(()) => continue,
+                        Err(failure) => break Refusal { failure, said: None },
+                    }
+                }
+                if mendable
+                    && passing.is_no_good()
+                    && let Some(ledger) = passing.give_up()
+                    && let Ok(reply) = mending.run(ledger, false).await
+                {
+                    return reply;
+                }
+                return like(&head, passing.boxed_unsync());
             }
-            return like(&head, passing.boxed_unsync());
+            Ok(response) => {
+                ledger.answered();
+                let (head, body) = response.into_parts();
+                return like(&head, body.map_err(std::io::Error::other).boxed_unsync());
+            }
+            Err(refusal) => break *refusal,
         }
-        Ok(response) => {
-            ledger.answered();
-            let (head, body) = response.into_parts();
-            return like(&head, body.map_err(std::io::Error::other).boxed_unsync());
-        }
-        Err(refusal) => *refusal,
     };
     let Refusal { failure, said } = refusal;
     if mendable && failure.kind == FailureKind::InvalidRequest {
@@ -106,7 +123,8 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     } else {
         ledger.failed(&failure);
     }
-    match said {
+    // Google's own words where they are words of the dialect; a page of a proxy's is not.
+    match said.and_then(|(head, body)| Some((head, words(&visit, &body)?))) {
         Some((head, body)) => {
             let mut reply = reply::json(head.status, body);
             if let Some(kind) = head.headers.get(CONTENT_TYPE) {
@@ -116,6 +134,37 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
         }
         None => reply::failure(DIALECT, &failure, &visit.request_id),
     }
+}
+
+/// What Gemini said, if it is JSON, without keys.
+fn words(visit: &Visit, body: &Bytes) -> Option<Bytes> {
+    serde_json::from_slice::<IgnoredAny>(body).ok()?;
+    let text = std::str::from_utf8(body).ok()?;
+    let clean = visit.current.without_keys(text, &visit.client.pass);
+    Some(clean.map_or_else(|| body.clone(), Bytes::from))
+}
+
+/// A request of Gemini's form without its tools (R140).
+fn without_tools(body: &Bytes) -> Bytes {
+    const TOOLS: [&str; 3] = ["tools", "toolConfig", "tool_config"];
+    const INNER: [&str; 2] = ["generateContentRequest", "generate_content_request"];
+    fn rest(out: &mut Vec<u8>, fields: &Fields<'_>) {
+        out.push(b'{');
+        for (name, value) in fields.0.iter().filter(|(name, _)| !TOOLS.contains(&&**name)) {
+            write::key(out, name);
+            match value.fields().filter(|_| INNER.contains(&&**name)) {
+                Some(inner) => rest(out, &inner),
+                None => out.extend_from_slice(value.get().as_bytes()),
+            }
+        }
+        out.push(b'}');
+    }
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    // What cannot be read has no tools either; Gemini will say what is wrong with it.
+    let Ok(fields) = json::parse::<Fields<'_>>(text) else { return body.clone() };
+    let mut out = Vec::with_capacity(body.len());
+    rest(&mut out, &fields);
+    Bytes::from(out)
 }
 
 /// Whether a refusal will come again as long as the tools are the same.
@@ -228,8 +277,10 @@ fn is_of_another_model(failure: &Failure) -> bool {
 fn like(head: &http::response::Parts, body: reply::Body) -> Reply {
     let mut reply = reply::stream("application/json", body);
     *reply.status_mut() = head.status;
-    if let Some(kind) = head.headers.get(CONTENT_TYPE) {
-        reply.headers_mut().insert(CONTENT_TYPE, kind.clone());
+    for name in [CONTENT_TYPE, CONTENT_ENCODING] {
+        if let Some(value) = head.headers.get(&name) {
+            reply.headers_mut().insert(name, value.clone());
+        }
     }
     reply
 }

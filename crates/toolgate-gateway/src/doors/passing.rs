@@ -35,7 +35,7 @@ pub(super) struct Passing {
     searched: usize,
     /// What follows everything else, in a piece of its own: where Google's JavaScript SDK sees it.
     last_words: Bytes,
-    _room: std::sync::Arc<crate::app::Admitted>,
+    _room: Option<std::sync::Arc<crate::app::Admitted>>,
 }
 
 #[derive(Default)]
@@ -104,11 +104,37 @@ impl Passing {
                         passing.kept.extend_from_slice(&bytes);
                     }
                 }
-                Ok(Some(Err(_)) | None) | Err(_) => passing.stop(),
+                Ok(Some(Err(_)) | None) => passing.stop(),
+                Err(_) => passing.fell_silent(),
+            }
+            // An error that is the first word is the last.
+            if matches!(passing.heard.end, Some(Err(_))) {
+                passing.stop();
             }
         }
         passing.last = Instant::now();
         passing
+    }
+
+    /// Why there is nothing to show, where Gemini said why in place of an answer.
+    pub(super) fn refusal(&self) -> Option<&Failure> {
+        match &self.heard.end {
+            Some(Err(failure)) if self.body.is_none() && !self.heard.visible => {
+                // What it says about a turn of its own is an answer.
+                let is_told = failure.upstream_status.is_some()
+                    || matches!(failure.kind, FailureKind::Timeout | FailureKind::UpstreamProtocol);
+                Some(failure).filter(|_| is_told)
+            }
+            Some(_) | None => None,
+        }
+    }
+
+    /// The upstream has said nothing for too long.
+    fn fell_silent(&mut self) {
+        let message = format!("the upstream fell silent ({} s)", self.idle.as_secs());
+        let failure = Failure::new(FailureKind::Timeout, message);
+        self.decoder.abort(failure, &mut self.heard);
+        self.stop();
     }
 
     /// The account, for whoever makes something better of the turn.
@@ -139,15 +165,23 @@ impl Passing {
 
     /// Writes down how it ended.
     fn account(&mut self) {
+        self.note();
         let Some(mut ledger) = self.ledger.take() else { return };
         match &mut self.heard.end {
             Some(Ok(finish)) => {
                 // The tap does not know the client's tools: it cannot say that one is unknown.
                 finish.losses.retain(|loss| loss.code != LossCode::UnknownTool);
-                ledger.done(self.heard.calls.iter(), finish);
+                ledger.done(finish);
             }
             Some(Err(failure)) => ledger.failed(failure),
             None => ledger.answered(),
+        }
+    }
+
+    /// Writes down the calls that are given on.
+    fn note(&mut self) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.delivered(&self.heard.calls[ledger.calls()..]);
         }
     }
 
@@ -161,7 +195,7 @@ impl Passing {
             // One that showed nothing at all is Gemini's own word, which clients know.
             FailureKind::EmptyTurn => self.heard.visible,
             FailureKind::MalformedCall => self.heard.visible && !self.heard.said,
-            FailureKind::Cut => self.heard.calls.is_empty(),
+            FailureKind::Cut | FailureKind::Timeout => self.heard.calls.is_empty(),
             FailureKind::Authentication
             | FailureKind::Billing
             | FailureKind::ContextTooLong
@@ -172,7 +206,6 @@ impl Passing {
             | FailureKind::Permission
             | FailureKind::QuotaExhausted
             | FailureKind::RateLimited
-            | FailureKind::Timeout
             | FailureKind::TooLarge
             | FailureKind::Unsupported
             | FailureKind::UpstreamProtocol => false,
@@ -274,6 +307,7 @@ impl http_body::Body for Passing {
                     this.last = Instant::now();
                     let Ok(bytes) = frame.into_data() else { continue };
                     this.decoder.feed(&bytes, &mut this.heard);
+                    this.note();
                     // The usual case: whole events, which need no copy.
                     let is_whole =
                         [&b"\n\n"[..], b"\r\n\r\n"].iter().any(|end| bytes.ends_with(end));
@@ -290,7 +324,7 @@ impl http_body::Body for Passing {
                     ready!(this.silence.as_mut().poll(context));
                     let until = this.last + this.idle;
                     if Instant::now() >= until {
-                        this.stop();
+                        this.fell_silent();
                     } else {
                         this.silence.as_mut().reset(until.into());
                     }

@@ -1,9 +1,12 @@
 //! Asking until somebody answers.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::Response;
 use hyper::body::Incoming;
-use toolgate_core::canon::Failure;
+use tokio::time::timeout;
+use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::gemini::upstream::decode_error;
 
 use super::plan::{Next, Plan};
@@ -17,22 +20,38 @@ pub(crate) struct Refusal {
     pub(crate) said: Option<(http::response::Parts, Bytes)>,
 }
 
-/// Asks until there is an answer, or no more sense in asking.
-pub(crate) async fn open(plan: &mut Plan) -> Result<Response<Incoming>, Box<Refusal>> {
+/// Asks until there is an answer, or no more sense in asking. No answer may take longer than `patience`
+/// to begin.
+pub(crate) async fn open(
+    plan: &mut Plan,
+    patience: Duration,
+) -> Result<Response<Incoming>, Box<Refusal>> {
+    let silent = || {
+        let message = format!("the upstream fell silent ({} s)", patience.as_secs());
+        Refusal { failure: Failure::new(FailureKind::Timeout, message), said: None }
+    };
     loop {
-        let refusal = match plan.ask().await {
-            Ok(response) if response.status().is_success() => return Ok(response),
-            Ok(response) => {
-                let (head, body) = response.into_parts();
-                match whole(body).await {
-                    Ok(body) => {
-                        let failure = decode_error(head.status.as_u16(), &body);
-                        Refusal { failure, said: Some((head, body)) }
-                    }
-                    Err(failure) => Refusal { failure, said: None },
+        let answered = async {
+            match plan.ask().await {
+                Ok(response) if response.status().is_success() => Ok(response),
+                Ok(response) => {
+                    let (head, body) = response.into_parts();
+                    Err(match whole(body).await {
+                        Ok(body) => {
+                            let failure = decode_error(head.status.as_u16(), &body);
+                            Refusal { failure, said: Some((head, body)) }
+                        }
+                        Err(failure) => Refusal { failure, said: None },
+                    })
                 }
+                Err(failure) => Err(Refusal { failure, said: None }),
             }
-            Err(failure) => Refusal { failure, said: None },
+        };
+        let refusal = match timeout(patience, answered).await {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(refusal)) => refusal,
+            // Whoever has waited that long does not want to wait again.
+            Err(_) => return Err(Box::new(silent())),
         };
         again(plan, &refusal.failure)
             .await
@@ -41,7 +60,7 @@ pub(crate) async fn open(plan: &mut Plan) -> Result<Response<Incoming>, Box<Refu
 }
 
 /// Waits until it is time to ask again, where there is sense in that.
-pub(super) async fn again(plan: &mut Plan, failure: &Failure) -> Result<(), Failure> {
+pub(crate) async fn again(plan: &mut Plan, failure: &Failure) -> Result<(), Failure> {
     match plan.after(failure) {
         Next::Again { wait } => {
             if !wait.is_zero() {

@@ -35,7 +35,9 @@ async fn heard(plan: &mut Plan, ledger: &mut Ledger) -> Result<Result<Answer, Fa
     let mut decoder = StreamDecoder::new(Arc::clone(plan.exchange()), plan.ids());
     let mut answer = Assembler::default();
     loop {
-        let response = open(plan).await.map_err(|refusal| refusal.failure)?;
+        // Gemini says nothing until it has said all: only the whole turn has a limit.
+        let patience = plan.total();
+        let response = open(plan, patience).await.map_err(|refusal| refusal.failure)?;
         let body = match whole(response.into_body()).await {
             Ok(body) => body,
             Err(failure) => return Ok(Err(failure)),

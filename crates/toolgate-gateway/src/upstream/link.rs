@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
@@ -93,10 +93,13 @@ impl Link {
             UpstreamKind::Developer | UpstreamKind::Sim => Backend::Developer,
             UpstreamKind::Vertex => Backend::Vertex,
         };
-        let base = match (sim, &config.url) {
-            (Some(sim), _) => sim.to_owned(),
-            (None, Some(url)) => url.clone(),
-            (None, None) => google(config),
+        let base = match (&config.url, config.kind, sim) {
+            (Some(url), _, _) => url.clone(),
+            (None, UpstreamKind::Sim, Some(sim)) => sim.to_owned(),
+            (None, UpstreamKind::Sim, None) => {
+                return Err("the built-in simulator starts with the gateway only".to_owned());
+            }
+            (None, UpstreamKind::Developer | UpstreamKind::Vertex, _) => google(config),
         };
         Ok(Self {
             pools: (0..lanes).map(|_| pool()).collect(),
@@ -151,7 +154,10 @@ impl Link {
         let uri: Uri = format!("{}{path}", self.base).parse().map_err(|_| {
             Failure::new(FailureKind::InvalidRequest, "the model's name cannot stand in an address")
         })?;
-        let mut request = Request::builder().method(method).uri(uri);
+        // Bytes are read as they come.
+        let identity = HeaderValue::from_static("identity");
+        let mut request =
+            Request::builder().method(method).uri(uri).header(ACCEPT_ENCODING, identity);
         if !body.is_empty() {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
