@@ -1,5 +1,4 @@
 //! Gemini's own clients: they get Gemini's bytes, and the gateway's care all the same.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 #[path = "support/harness.rs"]
 mod harness;

@@ -9,7 +9,6 @@ use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
 use toolgate_core::anthropic;
 use toolgate_core::canon::{Answer, Call, Failure, FailureKind, Losses, Stamp};
-use toolgate_core::gemini::upstream::decode_error;
 use toolgate_core::responses::Framing;
 use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
 
@@ -17,7 +16,7 @@ use super::Visit;
 use crate::reply::{self, Body, Reply};
 use crate::session::{self, Keeper};
 use crate::turn::{self, Ask, First, Ledger, Plan, Prepared, Pump};
-use crate::upstream::{Verb, whole};
+use crate::upstream::whole;
 
 /// A turn whose dialect the path says.
 pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incoming>) -> Reply {
@@ -158,9 +157,10 @@ pub(crate) async fn run_on(
     ask: &Ask,
     mut ledger: Ledger,
 ) -> Result<Outcome, Failure> {
-    let mut taught = false;
+    let mut taught: Option<Ask> = None;
     loop {
         let began = Instant::now();
+        let ask = taught.as_ref().unwrap_or(ask);
         let prepared =
             match turn::prepare(&visit.app, &visit.current, ask, visit.session.as_deref()).await {
                 Ok(prepared) => prepared,
@@ -207,7 +207,8 @@ pub(crate) async fn run_on(
             };
             match answer {
                 Ok(answer) => {
-                    ledger.done(answer.calls(), &answer.finish);
+                    ledger.delivered(answer.calls());
+                    ledger.done(&answer.finish);
                     let result = Answered::Whole(Box::new(answer));
                     let Prepared { echo, losses, .. } = prepared;
                     return Ok(Outcome { echo, result, losses, stamp });
@@ -215,11 +216,12 @@ pub(crate) async fn run_on(
                 Err(why) => failure = why,
             }
         }
-        if taught || !plan.learned(&failure) {
+        let lesson = plan.lesson(&failure).filter(|_| taught.is_none());
+        let Some(lesson) = lesson else {
             ledger.failed(&failure);
             return Err(failure);
-        }
-        taught = true;
+        };
+        taught = Some(Ask { lesson, ..ask.clone() });
         visit.app.metrics.rescued("refusal");
         tracing::warn!(request = %visit.request_id, "trying once without what Gemini refused: {failure}");
     }
@@ -251,14 +253,10 @@ async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Failu
     let body = visit.body(request).await?;
     let ask = Ask { counts: true, ..Ask::new(Dialect::Anthropic, body, visit.client.owner) };
     let (target, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
-    let credential = Plan::credential_of(&visit.current, &visit.client);
-    let response =
-        visit.current.link.ask(&target.model, Verb::CountTokens, &credential, body).await?;
-    let (head, body) = response.into_parts();
-    let body = whole(body).await?;
-    if !head.status.is_success() {
-        return Err(decode_error(head.status.as_u16(), &body));
-    }
+    let mut plan = Plan::counting(visit, target, body);
+    let patience = plan.idle();
+    let response = turn::open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
+    let body = whole(response.into_body()).await?;
     serde_json::from_slice::<Counted>(&body).map(|counted| counted.total_tokens).map_err(|error| {
         let message = format!("the upstream's count cannot be read: {error}");
         Failure::new(FailureKind::UpstreamProtocol, message)

@@ -1,10 +1,11 @@
 //! What one request cost and came to: written down once, at its end, however it ends.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolgate_core::canon::{Call, Failure, FailureKind, Finish, LossCode, Losses, Usage};
-use toolgate_core::translate::{Dialect, Seen};
+use toolgate_core::canon::{Call, Failure, FailureKind, Finish, Loss, LossCode, Losses, Usage};
+use toolgate_core::translate::Dialect;
 
 use super::keep;
 use super::trace::Trace;
@@ -26,6 +27,8 @@ pub(crate) struct Ledger {
     own: Duration,
     ended: bool,
     trace: Trace,
+    /// The calls that the client has got.
+    calls: Vec<Call<'static>>,
 }
 
 impl Ledger {
@@ -43,7 +46,18 @@ impl Ledger {
             own: Duration::ZERO,
             ended: false,
             trace: Trace::default(),
+            calls: Vec::new(),
         }
+    }
+
+    /// The client has got these calls, and may run them whatever comes after.
+    pub(crate) fn delivered<'a>(&mut self, calls: impl IntoIterator<Item = &'a Call<'static>>) {
+        self.calls.extend(calls.into_iter().cloned());
+    }
+
+    /// How many calls the client has got.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len()
     }
 
     /// What is asked, as soon as it is known.
@@ -87,44 +101,41 @@ impl Ledger {
     }
 
     /// The turn ended well.
-    pub(crate) fn finished(&mut self, seen: &Seen) {
-        if let Some(finish) = &seen.finish {
-            self.done(seen.calls.iter(), finish);
-        }
+    pub(crate) fn done(&mut self, finish: &Finish) {
+        self.app.metrics.used(&finish.usage);
+        self.lost(&finish.losses);
+        let faulty: BTreeSet<usize> = finish.losses.iter().filter_map(faulty_call).collect();
+        let calls = self.settle(&faulty);
+        self.end(Outcome::ok, calls, None, Some(finish));
     }
 
-    /// The turn ended well.
-    pub(crate) fn done<'a>(
-        &mut self,
-        calls: impl Iterator<Item = &'a Call<'static>>,
-        finish: &Finish,
-    ) {
-        let calls: Vec<_> = calls.collect();
-        let metrics = &self.app.metrics;
-        let violations = finish.losses.iter().filter(|loss| is_failed_call(loss.code)).count();
-        let failed = violations.min(calls.len()) as u64;
-        metrics.calls(calls.len() as u64, failed, self.began.elapsed());
+    /// Counts the calls that the client has got, and keeps what it will need when their results come.
+    /// Says how many there were.
+    fn settle(&mut self, faulty: &BTreeSet<usize>) -> usize {
+        let calls = std::mem::take(&mut self.calls);
+        let failed = faulty.range(..calls.len()).count() as u64;
+        self.app.metrics.calls(calls.len() as u64, failed, self.began.elapsed());
         for call in &calls {
-            metrics.used_tool(&call.tool);
+            self.app.metrics.used_tool(&call.tool);
         }
-        metrics.used(&finish.usage);
-        self.lost(&finish.losses);
-        keep::signatures(&self.app, self.owner, &calls, &self.trace);
-        self.end(Outcome::ok, calls.len(), None, Some(finish));
+        let kept: Vec<_> = calls.iter().collect();
+        keep::signatures(&self.app, self.owner, &kept, &self.trace);
+        calls.len()
     }
 
     /// The client is told of a failure.
     pub(crate) fn failed(&mut self, failure: &Failure) {
         self.app.metrics.failed(failure.kind);
         if failure.kind == FailureKind::MalformedCall {
-            self.app.metrics.calls(0, 1, Duration::ZERO);
+            self.app.metrics.calls(1, 1, self.began.elapsed());
         }
+        let calls = self.settle(&BTreeSet::new());
         let outcome = if failure.kind == FailureKind::InvalidRequest {
             Outcome::rejected
         } else {
             Outcome::error
         };
-        self.end(outcome, 0, Some(failure), None);
+        self.end(outcome, calls, Some(failure), None);
     }
 
     /// Something other than a turn was answered (a count, a list).
@@ -169,7 +180,10 @@ impl Ledger {
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        self.end(Outcome::client_gone, 0, None, None);
+        if !self.ended {
+            let calls = self.settle(&BTreeSet::new());
+            self.end(Outcome::client_gone, calls, None, None);
+        }
     }
 }
 
@@ -196,6 +210,12 @@ fn is_loud(code: LossCode) -> bool {
     }
 }
 
-fn is_failed_call(code: LossCode) -> bool {
-    matches!(code, LossCode::ArgumentViolation | LossCode::UnknownTool | LossCode::CallDropped)
+/// Which call a loss makes a faulty one: `calls[2].args`.
+fn faulty_call(loss: &Loss) -> Option<usize> {
+    let is_faulty = matches!(
+        loss.code,
+        LossCode::ArgumentViolation | LossCode::UnknownTool | LossCode::CallDropped
+    );
+    let (number, _) = loss.at.strip_prefix("calls[")?.split_once(']')?;
+    number.parse().ok().filter(|_| is_faulty)
 }

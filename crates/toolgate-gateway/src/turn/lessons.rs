@@ -1,25 +1,41 @@
 //! What Gemini has refused lately, by model and back end.
 //!
 //! Rules come with the model and change monthly. Where Gemini answers 400 for one tool or one field,
-//! the request is sent once more without it, and for a while nobody else has to learn the same.
+//! the request is sent once more without it, and for a while nobody else has to learn the same: what
+//! the target cannot do at all is known of every request to it, what was wrong with a tool or a setting
+//! only of those that say the very same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256, digest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::canon::{Failure, FailureKind, Request, Tool, ToolName};
 use toolgate_core::gemini::upstream::Learned;
 use toolgate_core::gemini::{Exchange, Target};
+use toolgate_core::json::Raw;
 
 /// All lessons.
 #[derive(Debug, Default)]
 pub struct Lessons {
     learned: Mutex<BTreeMap<Target, (Learned, Instant)>>,
+    /// Tools and settings that were refused, and until when that is known.
+    said: Mutex<BTreeMap<(Target, Mark), (Refused, Instant)>>,
     /// Tools of Gemini's own clients that were refused as they are, and until when that is known.
     refused: Mutex<BTreeMap<Tools, Instant>>,
+}
+
+/// The hash of something that a request says.
+type Mark = [u8; 32];
+
+/// What of it was refused.
+#[derive(Clone, Debug)]
+enum Refused {
+    Tool(ToolName<'static>),
+    /// Members of `generationConfig`.
+    Settings(BTreeSet<String>),
 }
 
 /// A target, and the hash of what a request says under `tools`.
@@ -30,35 +46,78 @@ const MEMORY: Duration = Duration::from_secs(600);
 /// How many sets of tools are remembered.
 const SETS: usize = 256;
 
+/// What a refusal teaches. `None`: nothing.
+pub(crate) fn lesson(exchange: &Exchange, failure: &Failure) -> Option<Learned> {
+    if failure.kind != FailureKind::InvalidRequest || failure.upstream_status != Some(400) {
+        return None;
+    }
+    let mut learned = Learned::default();
+    learned.learn(&failure.message, exchange).then_some(learned)
+}
+
 impl Lessons {
-    /// What this target has refused lately.
-    pub(crate) fn of(&self, target: &Target, now: Instant) -> Learned {
+    /// What this target has refused lately of what this request says.
+    pub(crate) fn of(&self, target: &Target, request: &Request<'_>, now: Instant) -> Learned {
         let lessons = locked(&self.learned);
-        match lessons.get(target) {
+        let mut known = match lessons.get(target) {
             Some((learned, until)) if *until > now => learned.clone(),
             _ => Learned::default(),
+        };
+        drop(lessons);
+        let said = locked(&self.said);
+        // Almost always there is nothing to look for.
+        if said.is_empty() {
+            return known;
         }
+        for (mark, _) in marks(request) {
+            match said.get(&(target.clone(), mark)) {
+                Some((Refused::Tool(name), until)) if *until > now => {
+                    known.tools.insert(name.clone());
+                }
+                Some((Refused::Settings(members), until)) if *until > now => {
+                    known.generation.extend(members.iter().cloned());
+                }
+                Some(_) | None => {}
+            }
+        }
+        known
     }
 
-    /// Learns from a refusal. `false`: it teaches nothing that is not known.
-    pub(crate) fn learn(
+    /// Remembers a lesson that this request was taught.
+    pub(crate) fn remember(
         &self,
         target: &Target,
-        exchange: &Exchange,
-        failure: &Failure,
+        request: &Request<'_>,
+        lesson: &Learned,
         now: Instant,
-    ) -> bool {
-        if failure.kind != FailureKind::InvalidRequest || failure.upstream_status != Some(400) {
-            return false;
+    ) {
+        let until = now + MEMORY;
+        let mut said = locked(&self.said);
+        said.retain(|_, (_, until)| *until > now);
+        for (mark, what) in marks(request) {
+            let refused = match what {
+                Said::Tool(name) if lesson.tools.contains(&name) => Refused::Tool(name),
+                Said::Settings if !lesson.generation.is_empty() => {
+                    Refused::Settings(lesson.generation.clone())
+                }
+                Said::Tool(_) | Said::Settings => continue,
+            };
+            if said.len() < SETS {
+                said.insert((target.clone(), mark), (refused, until));
+            }
         }
-        let mut learned = self.of(target, now);
-        if !learned.learn(&failure.message, exchange) {
-            return false;
+        drop(said);
+        let mut cannot =
+            Learned { tools: BTreeSet::new(), generation: BTreeSet::new(), ..lesson.clone() };
+        if cannot == Learned::default() {
+            return;
         }
         let mut lessons = locked(&self.learned);
         lessons.retain(|_, (_, until)| *until > now);
-        lessons.insert(target.clone(), (learned, now + MEMORY));
-        true
+        if let Some((known, _)) = lessons.get(target) {
+            cannot.add(known);
+        }
+        lessons.insert(target.clone(), (cannot, until));
     }
 
     /// Whether the target has lately refused the tools of this request of a Gemini client.
@@ -86,6 +145,37 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Something that a request says and that may be refused.
+enum Said {
+    Settings,
+    Tool(ToolName<'static>),
+}
+
+/// What a request says, and its marks.
+fn marks<'r>(request: &'r Request<'_>) -> impl Iterator<Item = (Mark, Said)> + 'r {
+    let settings = format!("{:?}{:?}", request.settings, request.thinking);
+    let tools = request.tools.iter().filter_map(|tool| match tool {
+        Tool::Function(function) => {
+            let schema = function.parameters.as_ref().map_or("", Raw::get);
+            let name = function.name.clone().into_owned();
+            Some((mark("tool", &[&name.to_string(), schema]), Said::Tool(name)))
+        }
+        Tool::Freeform { .. } | Tool::Server(_) => None,
+    });
+    tools.chain([(mark("settings", &[&settings]), Said::Settings)])
+}
+
+fn mark(kind: &str, words: &[&str]) -> Mark {
+    let mut hash = Context::new(&SHA256);
+    for word in [kind].iter().chain(words) {
+        hash.update(word.as_bytes());
+        hash.update(&[0]);
+    }
+    let mut mark = [0; 32];
+    mark.copy_from_slice(hash.finish().as_ref());
+    mark
+}
+
 fn tools(target: &Target, body: &[u8]) -> Option<Tools> {
     #[derive(Deserialize)]
     struct Body<'a> {
@@ -98,6 +188,7 @@ fn tools(target: &Target, body: &[u8]) -> Option<Tools> {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_core::canon::{Function, SchemaForm};
     use toolgate_core::gemini::Backend;
 
     use super::*;
@@ -116,13 +207,47 @@ mod tests {
         let mut failure = Failure::new(FailureKind::InvalidRequest, message);
         failure.upstream_status = Some(400);
         let now = Instant::now();
-        let learn = |now| lessons.learn(&target, &exchange, &failure, now);
-        assert!(learn(now));
-        assert!(!learn(now), "it is known");
-        assert!(lessons.of(&target, now).no_mixed_tools);
-        let later = now + MEMORY * 2;
-        assert!(!lessons.of(&target, later).no_mixed_tools);
-        assert!(learn(later));
+        let request = Request::default();
+        let learned = lesson(&exchange, &failure).unwrap();
+        lessons.remember(&target, &request, &learned, now);
+        assert!(lessons.of(&target, &request, now).no_mixed_tools);
+        let other = Learned { no_call_ids: true, ..Learned::default() };
+        lessons.remember(&target, &request, &other, now);
+        let known = lessons.of(&target, &request, now);
+        assert!(known.no_mixed_tools && known.no_call_ids);
+        assert!(!lessons.of(&target, &request, now + MEMORY * 2).no_mixed_tools);
+        failure.upstream_status = Some(403);
+        assert!(lesson(&exchange, &failure).is_none());
+    }
+
+    /// R97, R112: what was wrong with one tool is no lesson about another of the same name.
+    #[test]
+    fn r97_r112_a_tool_is_known_by_what_it_says() {
+        let lessons = Lessons::default();
+        let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
+        let request = |schema: &str, temperature: f64| {
+            let mut request = Request::default();
+            request.tools.push(Tool::Function(Function {
+                name: ToolName::plain("search"),
+                description: None,
+                parameters: Raw::parse(schema.to_owned()),
+                form: SchemaForm::JsonSchema,
+                response: None,
+                deferred: false,
+                at: String::new(),
+            }));
+            request.settings.temperature = Some(temperature);
+            request
+        };
+        let now = Instant::now();
+        let mut learned = Learned::default();
+        learned.tools.insert(ToolName::plain("search"));
+        learned.generation.insert("temperature".to_owned());
+        lessons.remember(&target, &request("{}", 1.0), &learned, now);
+        assert_eq!(lessons.of(&target, &request("{}", 1.0), now), learned);
+        let other = lessons.of(&target, &request(r#"{"type":"object"}"#, 0.5), now);
+        assert_eq!(other, Learned::default());
+        assert_eq!(lessons.of(&target, &request("{}", 1.0), now + MEMORY), Learned::default());
     }
 
     #[test]

@@ -9,9 +9,10 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Method, Response};
 use hyper::body::Incoming;
 use toolgate_core::canon::{Failure, FailureKind, IdGen};
-use toolgate_core::gemini::upstream::{MAX_CONTINUATIONS, continued};
+use toolgate_core::gemini::upstream::{Learned, MAX_CONTINUATIONS, continued};
 use toolgate_core::gemini::{Exchange, Target};
 
+use super::lessons::lesson;
 use crate::app::{App, Current};
 use crate::auth::{Client, Pass};
 use crate::config::Secret;
@@ -47,8 +48,8 @@ pub(crate) struct Plan {
 enum Route {
     /// To a model, as we say it.
     Model(Verb),
-    /// As the client said it: path and query.
-    Path(String, Vec<(HeaderName, HeaderValue)>),
+    /// As the client said it: method, path and query.
+    Path(Method, String, Vec<(HeaderName, HeaderValue)>),
 }
 
 /// What to do about a failure.
@@ -78,13 +79,16 @@ impl Plan {
     pub(crate) fn passing(
         visit: &Visit,
         target: Target,
-        path: String,
+        (method, path): (Method, String),
         headers: Vec<(HeaderName, HeaderValue)>,
         body: Bytes,
     ) -> Self {
-        let exchange =
-            Exchange { target, tools: Vec::new(), one_call: false, answer_function: None };
-        Self::of(visit, Route::Path(path, headers), Arc::new(exchange), body)
+        Self::of(visit, Route::Path(method, path, headers), plain(target), body)
+    }
+
+    /// A plan for a question of how long something is.
+    pub(crate) fn counting(visit: &Visit, target: Target, body: Bytes) -> Self {
+        Self::of(visit, Route::Model(Verb::CountTokens), plain(target), body)
     }
 
     fn of(visit: &Visit, route: Route, exchange: Arc<Exchange>, body: Bytes) -> Self {
@@ -158,8 +162,7 @@ impl Plan {
                 Route::Model(verb) => {
                     link.ask(&exchange.target.model, verb, &credential, body).await
                 }
-                Route::Path(path, headers) => {
-                    let method = if body.is_empty() { Method::GET } else { Method::POST };
+                Route::Path(method, path, headers) => {
                     link.forward(method, &path, &credential, &headers, body).await
                 }
             }
@@ -230,7 +233,7 @@ impl Plan {
                     None => self.backoff(),
                 };
                 if wait > upstream.retry_wait {
-                    return Next::Give(failure.clone());
+                    return Next::Give(self.told(failure));
                 }
                 self.retries += 1;
                 self.app.metrics.retried(failure.kind);
@@ -253,8 +256,22 @@ impl Plan {
             | FailureKind::Timeout
             | FailureKind::TooLarge
             | FailureKind::Unsupported
-            | FailureKind::UpstreamProtocol => Next::Give(failure.clone()),
+            | FailureKind::UpstreamProtocol => Next::Give(self.told(failure)),
         }
+    }
+
+    /// A failure as clients may hear of it.
+    pub(crate) fn told(&self, failure: &Failure) -> Failure {
+        let mut told = failure.clone();
+        if let Some(message) = self.current.without_keys(&told.message, &self.pass) {
+            told.message = message;
+        }
+        told
+    }
+
+    /// Which request it is.
+    pub(crate) fn request_id(&self) -> &str {
+        &self.request_id
     }
 
     /// The wait before the next try where Gemini names none. It doubles, and differs from turn to
@@ -265,10 +282,16 @@ impl Plan {
         wait * (192 + spread / 2) / 256
     }
 
-    /// Learns from a refusal. `true`: the request may succeed when it is prepared anew.
-    pub(crate) fn learned(&self, failure: &Failure) -> bool {
-        self.app.lessons.learn(&self.exchange.target, &self.exchange, failure, Instant::now())
+    /// What a refusal teaches: the request may succeed when it is prepared anew.
+    pub(crate) fn lesson(&self, failure: &Failure) -> Option<Learned> {
+        lesson(&self.exchange, failure)
     }
+}
+
+/// What is known of an answer whose question nobody has read.
+fn plain(target: Target) -> Arc<Exchange> {
+    let exchange = Exchange { target, tools: Vec::new(), one_call: false, answer_function: None };
+    Arc::new(exchange)
 }
 
 fn credential(pass: &Pass, pooled: Option<&Secret>) -> Credential {
@@ -288,6 +311,8 @@ fn quota(failure: &Failure) -> Option<Quota> {
         FailureKind::Authentication | FailureKind::Billing | FailureKind::QuotaExhausted => {
             Some(Quota::Long)
         }
+        // The key is at fault, not what was asked with it.
+        FailureKind::Permission if failure.message.contains("suspended") => Some(Quota::Long),
         FailureKind::ContextTooLong
         | FailureKind::Cut
         | FailureKind::EmptyTurn

@@ -46,6 +46,8 @@ pub(crate) struct Ask {
     pub(crate) stream: Option<Framing>,
     /// Whether signatures that do not say who issued them are left out: Gemini refused one.
     pub(crate) distrusts: bool,
+    /// What Gemini has just refused of it.
+    pub(crate) lesson: Learned,
 }
 
 impl Ask {
@@ -62,6 +64,7 @@ impl Ask {
             collect: false,
             stream: None,
             distrusts: false,
+            lesson: Learned::default(),
         }
     }
 }
@@ -89,7 +92,7 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared, Failure> {
     let understood = understand(app, current, ask, session).await?;
     let Understood { request, echo, mut losses, target, trace } = understood;
-    let learned = app.lessons.of(&target, Instant::now());
+    let learned = learned(app, ask, &target, &request);
     let options = options(app, current, &learned);
     let stream = request.stream || ask.stream.is_some();
     let Encoded { body, exchange, losses: more, signatures } =
@@ -115,7 +118,7 @@ pub(crate) async fn count_tokens(
     ask: &Ask,
 ) -> Result<(Target, Bytes), Failure> {
     let Understood { request, target, .. } = understand(app, current, ask, None).await?;
-    let learned = app.lessons.of(&target, Instant::now());
+    let learned = learned(app, ask, &target, &request);
     let encoded = encode_count_tokens(&request, &target, &options(app, current, &learned))?;
     Ok((target, Bytes::from(encoded.body)))
 }
@@ -198,6 +201,18 @@ fn distrust(request: &mut Request<'_>) -> Losses {
         }
     }
     losses
+}
+
+/// What the target has refused of it, just now or lately.
+fn learned(app: &App, ask: &Ask, target: &Target, request: &Request<'_>) -> Learned {
+    let now = Instant::now();
+    if ask.lesson == Learned::default() {
+        return app.lessons.of(target, request, now);
+    }
+    app.lessons.remember(target, request, &ask.lesson, now);
+    let mut learned = ask.lesson.clone();
+    learned.add(&app.lessons.of(target, request, now));
+    learned
 }
 
 /// What the configuration says about the model where the client says nothing.

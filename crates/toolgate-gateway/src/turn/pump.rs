@@ -152,8 +152,10 @@ impl Pump {
             }
             match self.step().await {
                 Progress::Silent | Progress::Bytes | Progress::End => {}
-                Progress::Failed(failure) => {
+                Progress::Failed(mut failure) => {
                     self.ledger.failed(&failure);
+                    let named = format!(" (request id: {})", self.plan.request_id());
+                    failure.message.push_str(&named);
                     self.translator.fail(failure, &mut self.out);
                 }
             }
@@ -220,7 +222,7 @@ impl Pump {
                 () = &mut self.alarm => return self.rang(),
             },
         };
-        self.failed(ended)
+        self.failed(&ended)
     }
 
     fn heard(
@@ -241,14 +243,17 @@ impl Pump {
         }
         self.ledger.worked(began.elapsed());
         let seen = self.translator.seen();
+        self.ledger.delivered(&seen.calls[self.ledger.calls().min(seen.calls.len())..]);
         if let Some(failure) = &seen.failure {
             let failure = failure.clone();
-            return self.failed(failure);
+            return self.failed(&failure);
         }
         if let Some(usage) = seen.next_round {
             self.next_round(&usage);
         } else if seen.finish.is_some() && matches!(self.state, State::Done) {
-            self.ledger.finished(seen);
+            if let Some(finish) = &seen.finish {
+                self.ledger.done(finish);
+            }
             if let (Some(asked), Some(outcome)) = (&self.asked, self.translator.outcome()) {
                 hidden::keep(&asked.0.app, asked.1.owner, outcome);
             }
@@ -291,14 +296,14 @@ impl Pump {
     }
 
     /// Decides what to do about a failure: again, or the end.
-    fn failed(&mut self, failure: Failure) -> Progress {
+    fn failed(&mut self, failure: &Failure) -> Progress {
         self.state = State::Done;
         // Time spent on waiting is no silence of the upstream's.
         self.heard = Instant::now();
         if self.translator.seen().settled && !self.going_on {
-            return Progress::Failed(failure);
+            return Progress::Failed(self.plan.told(failure));
         }
-        match self.plan.after(&failure) {
+        match self.plan.after(failure) {
             Next::Again { wait } => {
                 if !self.going_on {
                     self.plan.start_over();

@@ -58,6 +58,19 @@ pub struct Learned {
     pub generation: BTreeSet<String>,
 }
 
+impl Learned {
+    /// Takes over what another lesson says.
+    pub fn add(&mut self, other: &Self) {
+        self.no_call_ids |= other.no_call_ids;
+        self.no_json_schema |= other.no_json_schema;
+        self.no_response_media |= other.no_response_media;
+        self.no_mixed_tools |= other.no_mixed_tools;
+        self.no_json_beside_tools |= other.no_json_beside_tools;
+        self.tools.extend(other.tools.iter().cloned());
+        self.generation.extend(other.generation.iter().cloned());
+    }
+}
+
 static NOTHING: Learned = Learned {
     no_call_ids: false,
     no_json_schema: false,
