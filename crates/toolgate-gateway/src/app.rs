@@ -72,6 +72,7 @@ impl App {
             bytes: config.store_bytes,
             keep: config.state_retention,
             new_key: random()?,
+            has_own_key: config.signature_key_bytes().is_some(),
             metrics: metrics.store.clone(),
         };
         let (store, kept_key) =

@@ -114,6 +114,8 @@ pub(crate) struct Opening {
     pub(crate) keep: Duration,
     /// The key that is kept in it, unless somebody came before.
     pub(crate) new_key: [u8; 32],
+    /// Whether that key is not used, so that a server need not be asked for it.
+    pub(crate) has_own_key: bool,
     /// What is counted.
     pub(crate) metrics: StoreMetrics,
 }

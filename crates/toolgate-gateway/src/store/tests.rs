@@ -43,7 +43,13 @@ impl Drop for Scratch {
 }
 
 fn opening(bytes: u64, key: u8) -> Opening {
-    Opening { bytes, keep: LONG, new_key: [key; 32], metrics: StoreMetrics::default() }
+    Opening {
+        bytes,
+        keep: LONG,
+        new_key: [key; 32],
+        has_own_key: false,
+        metrics: StoreMetrics::default(),
+    }
 }
 
 async fn open(kind: &StoreKind, limit: u64) -> Store {
@@ -163,6 +169,19 @@ async fn a_server_that_is_not_there_is_an_error() {
     let kind = StoreKind::Valkey(Secret::new("redis://ann:secret@127.0.0.1:1"));
     let error = Store::open(&kind, opening(1 << 20, 1)).await.unwrap_err().to_string();
     assert!(error.contains("127.0.0.1:1") && !error.contains("secret"), "{error}");
+}
+
+/// Where the server is not needed for its key, it is waited for.
+#[tokio::test]
+async fn a_server_that_comes_later_is_waited_for() {
+    let kind = StoreKind::Valkey(Secret::new("redis://127.0.0.1:1"));
+    let opening = Opening { has_own_key: true, ..opening(1 << 20, 1) };
+    let away = opening.metrics.away.clone();
+    let (store, _) = Store::open(&kind, opening).await.unwrap();
+    assert!(store.is_away() && away.get() == 1);
+    let owner = Owner::of("o");
+    store.put(owner, Kind::Signature, "a", bytes("1"), LONG);
+    assert_eq!(store.get_one(owner, Kind::Signature, "a").await, Some(bytes("1")));
 }
 
 #[tokio::test]

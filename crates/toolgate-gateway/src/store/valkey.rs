@@ -48,7 +48,7 @@ impl Valkey {
         let client = Client::open(url).map_err(|error| failed(error.to_string()))?;
         let shared = Arc::new(Shared::new(client, place.clone(), &opening));
         let (queue, writes) = mpsc::channel(WAITING);
-        let key = valkey_server::start(&shared, writes, opening.new_key)
+        let key = valkey_server::start(&shared, writes, &opening)
             .await
             .map_err(|error| failed(error.to_string()))?;
         Ok((Self { shared, queue }, key))

@@ -173,19 +173,29 @@ impl Shared {
     }
 }
 
-/// Connects for the first time, starts the task, and says which key is kept there.
+/// Connects for the first time, starts the task, and says which key is kept there. A server that is away
+/// is waited for, unless its key is needed.
 pub(super) async fn start(
     shared: &Arc<Shared>,
     writes: mpsc::Receiver<Write>,
-    new_key: [u8; 32],
+    opening: &Opening,
 ) -> RedisResult<[u8; 32]> {
-    let mut connection = connect(&shared.client).await?;
-    let mut task = Task { shared: Arc::clone(shared), key: new_key, run: String::new() };
-    task.key = task.kept_key(&mut connection).await?;
-    task.run = run_id(&mut connection).await?;
+    let Opening { new_key: key, has_own_key, .. } = *opening;
+    let mut task = Task { shared: Arc::clone(shared), key, has_own_key, run: String::new() };
+    let connected = match task.connect().await {
+        Ok(connection) => Some((shared.found(connection.clone()), connection)),
+        Err(error) if has_own_key && may_pass(&error) => {
+            shared.metrics.away.set(1);
+            tracing::error!(
+                store = shared.place,
+                "the store is away: {error}; turns go on with what clients carry and what this gateway remembers"
+            );
+            None
+        }
+        Err(error) => return Err(error),
+    };
     let key = task.key;
-    let number = shared.found(connection.clone());
-    tokio::spawn(task.serve(number, connection, writes));
+    tokio::spawn(task.serve(connected, writes));
     Ok(key)
 }
 
@@ -206,6 +216,8 @@ async fn run_id(connection: &mut MultiplexedConnection) -> RedisResult<String> {
 struct Task {
     shared: Arc<Shared>,
     key: [u8; 32],
+    /// The key in the server means nothing to us.
+    has_own_key: bool,
     run: String,
 }
 
@@ -213,18 +225,19 @@ impl Task {
     /// Writes until the store is dropped.
     async fn serve(
         mut self,
-        mut number: u64,
-        mut connection: MultiplexedConnection,
+        mut connected: Option<(u64, MultiplexedConnection)>,
         mut writes: mpsc::Receiver<Write>,
     ) {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
-            let Some(why) = self.write(&mut connection, &mut writes, &mut batch).await else {
-                return;
-            };
-            self.shared.lose(number, &why);
+            if let Some((number, mut connection)) = connected.take() {
+                let Some(why) = self.write(&mut connection, &mut writes, &mut batch).await else {
+                    return;
+                };
+                self.shared.lose(number, &why);
+            }
             let mut wait = FIRST_WAIT;
-            connection = loop {
+            let connection = loop {
                 match self.reconnect().await {
                     Ok(connection) => break connection,
                     Err(error) => tracing::debug!(%error, "the store is still away"),
@@ -235,8 +248,16 @@ impl Task {
                     return;
                 }
             };
-            number = self.shared.found(connection.clone());
+            connected = Some((self.shared.found(connection.clone()), connection));
         }
+    }
+
+    /// Connects for the first time, and takes over what is there.
+    async fn connect(&mut self) -> RedisResult<MultiplexedConnection> {
+        let mut connection = connect(&self.shared.client).await?;
+        self.key = self.kept_key(&mut connection).await?;
+        self.run = run_id(&mut connection).await?;
+        Ok(connection)
     }
 
     /// Writes in order, until the connection is lost (and why), or there is nobody left to write.
@@ -285,7 +306,7 @@ impl Task {
     /// A connection to a server that knows all that we know.
     async fn reconnect(&mut self) -> RedisResult<MultiplexedConnection> {
         let mut connection = connect(&self.shared.client).await?;
-        if self.kept_key(&mut connection).await? != self.key {
+        if self.kept_key(&mut connection).await? != self.key && !self.has_own_key {
             tracing::error!(
                 store = self.shared.place,
                 "the store has another key than before; give all gateways the same signatures.key"
