@@ -37,6 +37,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    memory::prepare();
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::CheckTools(args) => check_tools::run(args),
