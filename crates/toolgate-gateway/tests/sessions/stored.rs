@@ -52,6 +52,29 @@ async fn r98_a_stream_can_be_retrieved() {
     assert_eq!(gate.get(&path(&whole, "?stream=true")).await.status, 400);
 }
 
+/// A number is free to be any: it costs no more than the events that there are.
+#[tokio::test]
+async fn after_the_last_event_nothing_is_streamed() {
+    let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
+    for background in [false, true] {
+        let body = json!({"model": MODEL, "input": "x", "stream": true, "background": background});
+        let events = gate.post("/v1/responses", body).await.events();
+        let made = &events.last().unwrap()["response"];
+        let last = (events.len() - 1).to_string();
+        for after in [last.as_str(), "1000", "1000000000000", "18446744073709551615"] {
+            let query = format!("?stream=true&starting_after={after}");
+            let rest = gate.get(&path(made, &query)).await;
+            assert_eq!((rest.status, rest.text.as_str()), (200, ""), "{after}");
+        }
+        for after in ["-1", "x", "", "18446744073709551616"] {
+            let query = format!("?stream=true&starting_after={after}");
+            let refused = gate.get(&path(made, &query)).await;
+            assert_eq!(refused.status, 400, "{after}: {refused:?}");
+            assert_eq!(refused.json()["error"]["param"], "starting_after");
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_item_reference_becomes_the_item() {
     let gate = Gate::scripted(Script::new().text("Well said.").times(0)).await;

@@ -38,7 +38,7 @@ pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Rep
     }
     let after = match parameter(query, "starting_after").map(str::parse::<usize>) {
         None => 0,
-        Some(Ok(number)) => number + 1,
+        Some(Ok(number)) => number.saturating_add(1),
         Some(Err(_)) => return Err(wrong("starting_after: must be a sequence number")),
     };
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
@@ -48,12 +48,14 @@ pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Rep
         let message = "stream: only responses that were streamed, or made in the background, can be streamed again";
         return Err(wrong(message));
     };
-    let mut left = &events[..];
-    for _ in 0..after {
-        let end = memchr::memmem::find(left, b"\n\n").map_or(left.len(), |end| end + 2);
-        left = &left[end..];
-    }
-    Ok(reply::stream("text/event-stream", reply::full(Bytes::copy_from_slice(left))))
+    Ok(reply::stream("text/event-stream", reply::full(from(&events, after))))
+}
+
+/// The events from number `at` on.
+fn from(events: &Bytes, at: usize) -> Bytes {
+    let Some(last) = at.checked_sub(1) else { return events.clone() };
+    let end = memchr::memmem::find_iter(events, b"\n\n").nth(last);
+    events.slice(end.map_or(events.len(), |end| end + 2)..)
 }
 
 /// `DELETE /v1/responses/{id}`
