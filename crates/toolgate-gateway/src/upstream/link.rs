@@ -196,6 +196,20 @@ impl Link {
         Ok((status, whole(response.into_body()).await?))
     }
 
+    /// Asks for a page of the models that there are.
+    pub async fn models(
+        &self,
+        token: Option<&str>,
+        credential: &Credential,
+    ) -> Result<Response<Incoming>, Failure> {
+        let mut path = format!("{}?pageSize=1000", self.models);
+        if let Some(token) = token {
+            path.push_str("&pageToken=");
+            push_segment(&mut path, token);
+        }
+        self.forward(Method::GET, &path, credential, &[], Bytes::new()).await
+    }
+
     /// The path of a model list or of one model.
     pub fn models_path(&self) -> &str {
         &self.models
