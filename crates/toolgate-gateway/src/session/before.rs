@@ -21,6 +21,8 @@ pub(crate) struct Before {
     pub(crate) tools: Option<(Dialect, String)>,
     /// Whether the choice of tools is one that the conversation remembers.
     pub(crate) old_choice: bool,
+    /// What was said and is no longer there.
+    pub(crate) losses: Losses,
 }
 
 impl Before {
@@ -50,7 +52,7 @@ pub(crate) fn splice<'a>(
     request: &mut Request<'a>,
     options: DecodeOptions<'_>,
 ) -> Result<Losses, BadRequest> {
-    let mut losses = Losses::new();
+    let mut losses = before.losses.clone();
     let mut turns = Vec::new();
     let mut system = Vec::new();
     for (dialect, body) in &before.turns {

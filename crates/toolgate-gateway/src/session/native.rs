@@ -36,7 +36,7 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
         app: Arc::clone(app),
         owner,
         question: Question::Contents(contents),
-        behind: Behind { path: Vec::new(), conversation: Some((name, seen)) },
+        behind: Behind { conversation: Some((name, seen)), ..Behind::default() },
         tools: Tools::new(Dialect::Gemini, tools.as_deref(), tool_config.as_deref()),
     };
     Ok(Some(Opened { body: body.clone(), before, keeper }))

@@ -111,6 +111,21 @@ impl Gate {
         self.send(Method::POST, path, "a", Some(&body)).await
     }
 
+    /// The report of losses beside an answer.
+    pub(crate) async fn reported(&self, path: &str, body: &Value) -> (String, Got) {
+        let url = format!("http://{}{path}", self.running.addr);
+        let request = Request::post(url)
+            .header("authorization", "Bearer a")
+            .header("x-toolgate-report", "1")
+            .body(Full::new(Bytes::from(body.to_string())));
+        let response = self.client.request(request.unwrap()).await.unwrap();
+        let report = response.headers().get("x-toolgate-report");
+        let report = report.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
+        let status = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (report, Got { status, text: String::from_utf8(bytes.to_vec()).unwrap() })
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Got {
         self.send(Method::GET, path, "a", None).await
     }

@@ -1,7 +1,5 @@
 //! Responses that were stored: asked for, listed, cancelled, deleted.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use toolgate_core::json::{Raw, write};
 
@@ -63,10 +61,10 @@ pub(super) async fn delete(visit: &Visit, id: &str) -> Result<Reply, Refused> {
     object(visit, id).await?;
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
         live.cancel();
+        // What it still writes down is deleted with the rest.
+        live.ended().await;
     }
-    for kind in [Kind::Answer, Kind::Turn, Kind::Events] {
-        visit.app.store.delete(visit.client.owner, kind, id).await;
-    }
+    session::delete_response(&visit.app, visit.client.owner, id).await;
     let mut out = b"{".to_vec();
     write::key(&mut out, "id");
     write::string(&mut out, id);
@@ -82,7 +80,7 @@ pub(super) async fn cancel(visit: &Visit, id: &str) -> Result<Reply, Refused> {
     }
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
         live.cancel();
-        Arc::clone(&live).ended().await;
+        live.ended().await;
     }
     let kept = object(visit, id).await?;
     let kept = background::cancel_elsewhere(visit, id, kept).await;
