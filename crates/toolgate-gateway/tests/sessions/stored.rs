@@ -1,7 +1,7 @@
 //! Responses and conversations as things that can be asked for.
 
 use serde_json::{Value, json};
-use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
+use toolgate_sim::Script;
 
 use super::support::{Gate, items, tool, words};
 
@@ -166,63 +166,6 @@ async fn an_item_reference_becomes_the_item() {
     let asked = gate.last_asked();
     assert_eq!(asked["contents"][1]["parts"][0]["text"], "Well said.", "{asked}");
     gate.check_signatures(true);
-}
-
-#[tokio::test]
-async fn a_background_response_is_polled_and_streamed_again() {
-    let gate = Gate::scripted(Script::new().text("A long story.").times(0)).await;
-    let body = json!({"model": MODEL, "input": "x", "background": true, "stream": true});
-    let got = gate.post("/v1/responses", body).await;
-    let events = got.events();
-    let made = &events.last().unwrap()["response"];
-    assert_eq!((&made["status"], &made["background"]), (&json!("completed"), &json!(true)));
-    let again = gate.get(&path(made, "?stream=true")).await;
-    assert_eq!(again.text, got.text);
-    let rest = gate.get(&path(made, "?stream=true&starting_after=3")).await.events();
-    assert_eq!(rest, events[4..]);
-
-    let body = json!({"model": MODEL, "input": "x", "background": true});
-    let queued = gate.respond(body).await;
-    assert_eq!(queued["status"], "queued");
-    // Streaming it waits for the end.
-    let events = gate.get(&path(&queued, "?stream=true")).await.events();
-    assert_eq!(events.last().unwrap()["type"], "response.completed");
-    let done = gate.get(&path(&queued, "")).await.ok();
-    assert_eq!((&done["status"], words(&done).as_str()), (&json!("completed"), "A long story."));
-    let next = json!({"model": MODEL, "input": "y", "previous_response_id": queued["id"]});
-    assert_eq!(gate.post("/v1/responses", next).await.status, 200);
-    let unstored = json!({"model": MODEL, "input": "x", "background": true, "store": false});
-    assert_eq!(gate.post("/v1/responses", unstored).await.status, 400);
-}
-
-#[tokio::test]
-async fn a_background_response_is_cancelled() {
-    let fault = Fault::Stall { after: 0, ms: None };
-    let config = SimConfig {
-        faults: vec![FaultRule { fault, when: When::Always }],
-        ..SimConfig::scripted(Script::new().text("never").times(0))
-    };
-    let gate = Gate::with(config, "").await;
-    let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
-    let cancelled = gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
-    assert_eq!(cancelled["status"], "cancelled");
-    assert_eq!(gate.get(&path(&queued, "")).await.ok()["status"], "cancelled");
-    let again = gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
-    assert_eq!(again["status"], "cancelled");
-}
-
-#[tokio::test]
-async fn a_background_failure_can_be_asked_for() {
-    let fault = serde_json::from_value(json!({"kind": "status", "code": 400})).unwrap();
-    let config = SimConfig {
-        faults: vec![FaultRule { fault, when: When::Always }],
-        ..SimConfig::scripted(Script::new().text("never").times(0))
-    };
-    let gate = Gate::with(config, "").await;
-    let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
-    let events = gate.get(&path(&queued, "?stream=true")).await.events();
-    assert_eq!(events.last().unwrap()["type"], "response.failed");
-    assert_eq!(gate.get(&path(&queued, "")).await.ok()["status"], "failed");
 }
 
 #[tokio::test]

@@ -1,5 +1,9 @@
 //! A gateway on a port of its own, and a client for it.
 
+// The dialect's rules, as the core's own tests have them.
+#[path = "../../../toolgate-core/tests/grammar/responses.rs"]
+pub(crate) mod grammar;
+
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};

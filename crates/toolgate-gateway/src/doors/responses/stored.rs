@@ -8,7 +8,7 @@ use super::door::{json, wrong};
 use super::page::{Page, parameter};
 use crate::doors::Visit;
 use crate::reply::{self, Reply};
-use crate::session::{self, Refused};
+use crate::session::{self, Refused, away};
 use crate::store::Kind;
 
 fn missing(id: &str) -> Refused {
@@ -42,12 +42,19 @@ pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Rep
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
         return Ok(reply::stream("text/event-stream", background::shown(live, after)));
     }
-    let Some(events) = background::events(visit, id).await else {
-        let message = "stream: only responses that were streamed, or made in the background, can be streamed again";
-        return Err(wrong(message));
+    let events = match background::events(visit, id).await {
+        Some(events) => from(&events, after),
+        None if visit.app.store.is_away() => return Err(away().into()),
+        None => match background::broken_off(visit, id, after).await {
+            Some(events) => Bytes::from(events),
+            None => return Err(wrong(NOT_STREAMED)),
+        },
     };
-    Ok(reply::stream("text/event-stream", reply::full(from(&events, after))))
+    Ok(reply::stream("text/event-stream", reply::full(events)))
 }
+
+const NOT_STREAMED: &str =
+    "stream: only responses that were streamed, or made in the background, can be streamed again";
 
 /// The events from number `at` on.
 fn from(events: &Bytes, at: usize) -> Bytes {
