@@ -58,6 +58,17 @@ pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// A content of Gemini's as an item.
+pub(super) fn content_item(content: &str, token: &str, at: usize) -> String {
+    format!("{{\"id\":\"gc_{token}{at:04}\",\"type\":\"gemini_content\",\"content\":{content}}}")
+}
+
+/// The content in it.
+pub(super) fn content_of(item: &str) -> String {
+    let fields = fields_of(item.as_bytes());
+    fields.get("content").map_or(item, Raw::get).to_owned()
+}
+
 fn prefix(kind: &str) -> &'static str {
     match kind {
         "message" => "msg",

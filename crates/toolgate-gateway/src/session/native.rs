@@ -35,7 +35,7 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
     let keeper = Keeper {
         app: Arc::clone(app),
         owner,
-        question: Question::Contents(contents),
+        question: Question::Contents { contents, token: visit.stamp().ids.token() },
         behind: Behind { conversation: Some((name, seen)), ..Behind::default() },
         tools: Tools::new(Dialect::Gemini, tools.as_deref(), tool_config.as_deref()),
     };
