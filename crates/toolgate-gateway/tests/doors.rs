@@ -8,10 +8,10 @@ use std::io::Write as _;
 
 use harness::{DOORS, Lab};
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
 
-fn weather() -> serde_json::Value {
+fn weather() -> Value {
     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
 }
 
@@ -72,6 +72,22 @@ async fn broken_requests_are_named() {
     let wrong = json!({"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "tool_result"}]}]});
     let got = lab.post("/v1/messages", &wrong).await;
     assert!(got.text().contains("messages[0].content[0]"), "{}", got.text());
+}
+
+/// A body that is no object is told so, in words of the client's and not of our code.
+#[tokio::test]
+async fn a_body_that_is_no_object_is_told_so() {
+    let lab = Lab::new().await;
+    let others = ["/v1/conversations", "/v1/gemini", "/v1/messages/count_tokens"];
+    for path in DOORS.map(|door| door.path()).into_iter().chain(others) {
+        for body in ["[]", "[1,2,3]", "5", "\"x\"", "null"] {
+            let got = lab.send(Method::POST, path, &[], body).await;
+            assert_eq!(got.status.as_u16(), 400, "{path} {body}: {}", got.text());
+            let message = got.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(message.contains("expected an object"), "{path} {body}: {message}");
+            assert!(!message.contains("struct"), "{path} {body}: {message}");
+        }
+    }
 }
 
 /// What is not there is said in the caller's dialect, and is no model.
@@ -325,6 +341,12 @@ async fn losses_are_reported_on_request() {
         .await;
     let report = got.header("x-toolgate-report").unwrap();
     assert!(report.contains("mystery"), "{report}");
+    let ask = json!({"model": "gemini-3.6-flash", "input": [{"role": "user", "content": "Hi.", "mystery": 1}]});
+    let got = lab
+        .send(Method::POST, "/v1/responses", &[("x-toolgate-report", "1")], ask.to_string())
+        .await;
+    let report = got.header("x-toolgate-report").unwrap();
+    assert!(report.contains("input[0].mystery"), "{report}");
 }
 
 /// E1: a resumed gemini-cli sends every result twice. Older models refuse that, newer ones answer
@@ -395,7 +417,7 @@ async fn c11_another_models_signatures_are_left_out_when_gemini_refuses_them() {
             "type": "object", "properties": {"city": {"type": "string"}},
         }}]}],
     });
-    let step = async |ask: &serde_json::Value, model: &str| {
+    let step = async |ask: &Value, model: &str| {
         let got = lab.post(&format!("/v1beta/models/{model}:generateContent"), ask).await;
         assert!(got.status.is_success(), "{model}: {}", got.text());
         got.json()["candidates"][0]["content"].clone()
@@ -433,7 +455,7 @@ async fn h2_thoughts_alone_are_no_answer_to_geminis_clients() {
     let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
     let text = lab.post(path, &ask).await.text();
     let last = text.trim_end().rsplit("\r\n\r\n").next().unwrap();
-    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    let last: Value = serde_json::from_str(last).unwrap();
     assert!(last["error"]["code"].as_u64().unwrap() >= 500, "{last}");
     assert!(text.contains("Hm.") && !text.contains("finishReason"), "{text}");
 }

@@ -31,10 +31,6 @@ pub fn decode_request<'a>(
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
     let root = Path::Root;
     let mut losses = Losses::new();
-    // serde would take an array for the fields in their order.
-    if source.trim_start().starts_with('[') {
-        return Err(root.bad("expected an object"));
-    }
     let mut body: Body<'a> = json::read(source, &root, &mut losses)?;
     let model = body.model.take().ok_or_else(|| root.field("model").bad("missing"))?.0;
 
