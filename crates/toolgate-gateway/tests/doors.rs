@@ -90,6 +90,46 @@ async fn a_body_that_is_no_object_is_told_so() {
     }
 }
 
+/// What is wrong is named where a client looks for it.
+#[tokio::test]
+async fn broken_fields_are_named() {
+    let lab = Lab::new().await;
+    let responses = |name: &str, value: Value| {
+        ("/v1/responses", json!({"model": "m", "input": "x", name: value}))
+    };
+    let chat =
+        |messages: Value| ("/v1/chat/completions", json!({"model": "m", "messages": messages}));
+    let conversation = |name: &str, value: Value| ("/v1/conversations", json!({name: value}));
+    for ((path, body), param) in [
+        (responses("input", json!([])), "input"),
+        (responses("input", json!("")), "input"),
+        (responses("input", json!([{"role": "user", "content": ""}])), "input"),
+        (responses("input", json!([["user", "hi"]])), "input[0]"),
+        (responses("metadata", json!(5)), "metadata"),
+        (responses("metadata", json!([])), "metadata"),
+        (responses("metadata", json!({"run-id": {"deep": 1}})), "metadata.run-id"),
+        (chat(json!([])), "messages"),
+        (chat(json!([{"role": "user", "content": ""}])), "messages"),
+        (conversation("metadata", json!(5)), "metadata"),
+        (conversation("metadata", json!({"a": 1})), "metadata.a"),
+        (conversation("items", json!([{"role": "user", "content": 5}])), "items[0].content"),
+        (conversation("items", json!([{"role": "user", "content": "x"}, 5])), "items[1]"),
+    ] {
+        let got = lab.post(path, &body).await;
+        assert_eq!(got.status.as_u16(), 400, "{path} {body}: {}", got.text());
+        assert_eq!(got.json()["error"]["param"], param, "{path} {body}: {}", got.text());
+    }
+    let made = lab.post("/v1/conversations", &json!({"metadata": {"a": "b"}})).await.json();
+    let path = format!("/v1/conversations/{}", made["id"].as_str().unwrap());
+    let item = json!({"items": [{"role": "user", "content": 5}]});
+    let got = lab.post(&format!("{path}/items"), &item).await;
+    assert_eq!(got.json()["error"]["param"], "items[0].content", "{}", got.text());
+    let got = lab.post(&path, &json!({"metadata": {"a": null}})).await;
+    assert_eq!(got.json()["error"]["param"], "metadata.a", "{}", got.text());
+    let good = json!({"model": "gemini-3.6-flash", "input": "Hi.", "metadata": {"a": "b"}});
+    assert_eq!(lab.post("/v1/responses", &good).await.json()["metadata"]["a"], "b");
+}
+
 /// What is not there is said in the caller's dialect, and is no model.
 #[tokio::test]
 async fn paths_that_are_not_there_are_named() {

@@ -47,6 +47,6 @@ pub use echo::{CallKind, Echo, ItemReference};
 pub use error::{encode_bad_request, encode_error, error_body, error_message};
 pub use frames::Framing;
 pub use kept::{encode_broken_off, with_status};
-pub use request::decode_request;
+pub use request::{check_metadata, decode_request};
 pub use response::encode_response;
 pub use stream::StreamEncoder;

@@ -16,7 +16,11 @@ pub(crate) fn input_items(body: &str, answer_id: &str) -> Result<Vec<String>, Ba
 /// Whether items can be read, so that a conversation never holds what no turn can use.
 pub(crate) fn check_items(items: &[String], sealer: &Sealer) -> Result<(), BadRequest> {
     let body = format!("{{\"model\":\"\",\"input\":[{}]}}", items.join(","));
-    responses::decode_request(&body, &DecodeOptions { sealer }).map(drop)
+    let decoded = responses::decode_request(&body, &DecodeOptions { sealer });
+    decoded.map(drop).map_err(|bad| {
+        let at = bad.at.strip_prefix("input").map(|rest| format!("items{rest}"));
+        BadRequest { at: at.unwrap_or(bad.at), reason: bad.reason }
+    })
 }
 
 /// An item with an id and a type, its words as content parts.

@@ -3,6 +3,7 @@
 use http::Request;
 use hyper::body::Incoming;
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw, write};
+use toolgate_core::responses::check_metadata;
 use toolgate_core::translate::Dialect;
 
 use super::door::{json as answer, wrong};
@@ -67,8 +68,8 @@ async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refuse
     let fields: Fields<'_> = json::look(session::text(&body)?, &Path::Root)?;
     let given = |name: &str| fields.get(name).filter(|raw| raw.kind() != Json::Null);
     let metadata = given("metadata");
-    if metadata.is_some_and(|raw| raw.kind() != Json::Object) {
-        return Err(wrong("metadata: expected an object"));
+    if let Some(metadata) = metadata {
+        check_metadata(metadata)?;
     }
     let items = match given("items").map(Raw::items) {
         None => Vec::new(),
