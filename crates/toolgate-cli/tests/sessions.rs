@@ -10,6 +10,7 @@
 )]
 
 mod sessions {
+    mod background;
     mod client;
     mod process;
     mod signatures;

@@ -71,7 +71,7 @@ enum Door {
     Health,
     Messages,
     Metrics,
-    Models,
+    Models(Dialect),
     ChatCompletions,
     Gemini,
     Native,
@@ -92,9 +92,8 @@ impl Door {
             | Self::Dashboard
             | Self::Health
             | Self::Metrics
-            | Self::Models
             | Self::Ready => Dialect::Chat,
-            Self::Unknown(dialect) => dialect,
+            Self::Models(dialect) | Self::Unknown(dialect) => dialect,
         }
     }
 }
@@ -124,7 +123,9 @@ fn door(method: &Method, path: &str, headers: &http::HeaderMap) -> Door {
             Door::Responses
         }
         _ if is_gemini(method, path, headers) => Door::Gemini,
-        _ if path == "/v1/models" || path.starts_with("/v1/models/") => Door::Models,
+        _ if path == "/v1/models" || path.starts_with("/v1/models/") => {
+            Door::Models(spoken(headers))
+        }
         _ => Door::Unknown(spoken(headers)),
     }
 }
@@ -173,7 +174,7 @@ fn admitted(app: &App, request: &Request<Incoming>, door: Door) -> Result<Option
         | Door::CountTokens
         | Door::Gemini
         | Door::Messages
-        | Door::Models
+        | Door::Models(_)
         | Door::Native
         | Door::Responses
         | Door::Unknown(_) => Ok(None),
@@ -245,9 +246,14 @@ async fn route(
     };
     let asked = || format!("{} {}", request.method(), request.uri().path());
     let is_post = request.method() == Method::POST;
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     match door {
         Door::Messages | Door::ChatCompletions | Door::Native | Door::CountTokens if !is_post => {
             let reply = missing(format!("{} does not exist; POST does", asked()));
+            unread(request, reply).await
+        }
+        Door::Models(_) if !reads => {
+            let reply = missing(format!("{} does not exist; GET does", asked()));
             unread(request, reply).await
         }
         Door::Messages | Door::ChatCompletions => doors::turn(visit, dialect, request).await,
@@ -255,7 +261,7 @@ async fn route(
         Door::CountTokens => doors::count_tokens(visit, request).await,
         Door::Responses => doors::responses(visit, request).await,
         Door::Gemini => doors::gemini(visit, request).await,
-        Door::Models => doors::models(visit, &request).await,
+        Door::Models(_) => doors::models(visit, dialect, &request).await,
         Door::Dashboard | Door::Health | Door::Metrics | Door::Ready | Door::Telemetry => {
             reply::json(StatusCode::OK, "{}")
         }

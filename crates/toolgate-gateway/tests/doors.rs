@@ -8,10 +8,10 @@ use std::io::Write as _;
 
 use harness::{DOORS, Lab};
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
 
-fn weather() -> serde_json::Value {
+fn weather() -> Value {
     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
 }
 
@@ -72,6 +72,62 @@ async fn broken_requests_are_named() {
     let wrong = json!({"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "tool_result"}]}]});
     let got = lab.post("/v1/messages", &wrong).await;
     assert!(got.text().contains("messages[0].content[0]"), "{}", got.text());
+}
+
+/// A body that is no object is told so, in words of the client's and not of our code.
+#[tokio::test]
+async fn a_body_that_is_no_object_is_told_so() {
+    let lab = Lab::new().await;
+    let others = ["/v1/conversations", "/v1/gemini", "/v1/messages/count_tokens"];
+    for path in DOORS.map(|door| door.path()).into_iter().chain(others) {
+        for body in ["[]", "[1,2,3]", "5", "\"x\"", "null"] {
+            let got = lab.send(Method::POST, path, &[], body).await;
+            assert_eq!(got.status.as_u16(), 400, "{path} {body}: {}", got.text());
+            let message = got.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(message.contains("expected an object"), "{path} {body}: {message}");
+            assert!(!message.contains("struct"), "{path} {body}: {message}");
+        }
+    }
+}
+
+/// What is wrong is named where a client looks for it.
+#[tokio::test]
+async fn broken_fields_are_named() {
+    let lab = Lab::new().await;
+    let responses = |name: &str, value: Value| {
+        ("/v1/responses", json!({"model": "m", "input": "x", name: value}))
+    };
+    let chat =
+        |messages: Value| ("/v1/chat/completions", json!({"model": "m", "messages": messages}));
+    let conversation = |name: &str, value: Value| ("/v1/conversations", json!({name: value}));
+    for ((path, body), param) in [
+        (responses("input", json!([])), "input"),
+        (responses("input", json!("")), "input"),
+        (responses("input", json!([{"role": "user", "content": ""}])), "input"),
+        (responses("input", json!([["user", "hi"]])), "input[0]"),
+        (responses("metadata", json!(5)), "metadata"),
+        (responses("metadata", json!([])), "metadata"),
+        (responses("metadata", json!({"run-id": {"deep": 1}})), "metadata.run-id"),
+        (chat(json!([])), "messages"),
+        (chat(json!([{"role": "user", "content": ""}])), "messages"),
+        (conversation("metadata", json!(5)), "metadata"),
+        (conversation("metadata", json!({"a": 1})), "metadata.a"),
+        (conversation("items", json!([{"role": "user", "content": 5}])), "items[0].content"),
+        (conversation("items", json!([{"role": "user", "content": "x"}, 5])), "items[1]"),
+    ] {
+        let got = lab.post(path, &body).await;
+        assert_eq!(got.status.as_u16(), 400, "{path} {body}: {}", got.text());
+        assert_eq!(got.json()["error"]["param"], param, "{path} {body}: {}", got.text());
+    }
+    let made = lab.post("/v1/conversations", &json!({"metadata": {"a": "b"}})).await.json();
+    let path = format!("/v1/conversations/{}", made["id"].as_str().unwrap());
+    let item = json!({"items": [{"role": "user", "content": 5}]});
+    let got = lab.post(&format!("{path}/items"), &item).await;
+    assert_eq!(got.json()["error"]["param"], "items[0].content", "{}", got.text());
+    let got = lab.post(&path, &json!({"metadata": {"a": null}})).await;
+    assert_eq!(got.json()["error"]["param"], "metadata.a", "{}", got.text());
+    let good = json!({"model": "gemini-3.6-flash", "input": "Hi.", "metadata": {"a": "b"}});
+    assert_eq!(lab.post("/v1/responses", &good).await.json()["metadata"]["a"], "b");
 }
 
 /// What is not there is said in the caller's dialect, and is no model.
@@ -327,6 +383,12 @@ async fn losses_are_reported_on_request() {
         .await;
     let report = got.header("x-toolgate-report").unwrap();
     assert!(report.contains("mystery"), "{report}");
+    let ask = json!({"model": "gemini-3.6-flash", "input": [{"role": "user", "content": "Hi.", "mystery": 1}]});
+    let got = lab
+        .send(Method::POST, "/v1/responses", &[("x-toolgate-report", "1")], ask.to_string())
+        .await;
+    let report = got.header("x-toolgate-report").unwrap();
+    assert!(report.contains("input[0].mystery"), "{report}");
 }
 
 /// E1: a resumed gemini-cli sends every result twice. Older models refuse that, newer ones answer
@@ -397,7 +459,7 @@ async fn c11_another_models_signatures_are_left_out_when_gemini_refuses_them() {
             "type": "object", "properties": {"city": {"type": "string"}},
         }}]}],
     });
-    let step = async |ask: &serde_json::Value, model: &str| {
+    let step = async |ask: &Value, model: &str| {
         let got = lab.post(&format!("/v1beta/models/{model}:generateContent"), ask).await;
         assert!(got.status.is_success(), "{model}: {}", got.text());
         got.json()["candidates"][0]["content"].clone()
@@ -435,7 +497,7 @@ async fn h2_thoughts_alone_are_no_answer_to_geminis_clients() {
     let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
     let text = lab.post(path, &ask).await.text();
     let last = text.trim_end().rsplit("\r\n\r\n").next().unwrap();
-    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    let last: Value = serde_json::from_str(last).unwrap();
     assert!(last["error"]["code"].as_u64().unwrap() >= 500, "{last}");
     assert!(text.contains("Hm.") && !text.contains("finishReason"), "{text}");
 }

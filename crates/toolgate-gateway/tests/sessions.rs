@@ -9,6 +9,7 @@
 )]
 
 mod sessions {
+    mod background;
     mod conversations;
     mod isolation;
     mod mixed;

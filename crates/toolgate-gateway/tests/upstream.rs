@@ -84,9 +84,16 @@ fn account(name: &str, token_uri: &str) -> PathBuf {
 
 /// Asks once; the status and the body.
 async fn ask(url: &str) -> (u16, String) {
+    asked(&format!("{url}/v1/messages")).await
+}
+
+/// The same at another door.
+async fn asked(url: &str) -> (u16, String) {
     let body = json!({"model": "gemini-3.6-flash", "max_tokens": 100, "messages": [{"role": "user", "content": "Hi."}]});
-    let request = Request::post(format!("{url}/v1/messages"));
-    let request = request.body(Full::new(Bytes::from(body.to_string()))).unwrap();
+    let is_list = url.ends_with("/models");
+    let request = if is_list { Request::get(url) } else { Request::post(url) };
+    let body = if is_list { String::new() } else { body.to_string() };
+    let request = request.body(Full::new(Bytes::from(body))).unwrap();
     let http: Client<HttpConnector, Full<Bytes>> =
         Client::builder(TokioExecutor::new()).build(HttpConnector::new());
     let (head, body) = http.request(request).await.unwrap().into_parts();
@@ -177,6 +184,14 @@ async fn keys_of_the_pool_stand_in_for_each_other() {
         assert_eq!(status, 200, "{number}: {body}");
     }
     assert_eq!(sim.counters().refusals, 1, "the bad one was tried once");
+    // Counts and lists too.
+    for path in ["/v1/messages/count_tokens", "/v1/models"] {
+        let running = gateway(&sim.url(), bad_and_good).await;
+        for _ in 0..3 {
+            let (status, body) = asked(&format!("http://{}{path}", running.addr)).await;
+            assert_eq!(status, 200, "{path}: {body}");
+        }
+    }
 
     for quota in ["Minute", "Day"] {
         let fault = Fault::Status {

@@ -31,6 +31,8 @@ pub struct SimConfig {
     pub keep_bytes: usize,
     /// The largest body that is taken.
     pub max_body: usize,
+    /// The most models on one page of the list, whatever the client asks for.
+    pub page: usize,
 }
 
 /// Who says what.
@@ -69,6 +71,7 @@ impl Default for SimConfig {
             keep_requests: 1000,
             keep_bytes: 64 << 20,
             max_body: 64 << 20,
+            page: 1000,
         }
     }
 }

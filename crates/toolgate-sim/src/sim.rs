@@ -397,7 +397,8 @@ impl Sim {
         };
         let number =
             |name: &str| route::parameter(query, name).and_then(|it| it.parse::<usize>().ok());
-        let size = number("pageSize").filter(|size| *size > 0).unwrap_or(50).min(1000);
+        let size = number("pageSize").filter(|size| *size > 0).unwrap_or(50);
+        let size = size.min(self.0.config.page);
         let start = number("pageToken").unwrap_or(0).min(models.len());
         let end = (start + size).min(models.len());
         let mut page = json!({ field: models.get(start..end).unwrap_or(&[]) });

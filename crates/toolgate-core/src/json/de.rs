@@ -7,7 +7,9 @@
 //! a body that is broken is read again by serde_json, which says where.
 
 use serde::de::value::BorrowedStrDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::value::RawValue;
 
@@ -24,6 +26,15 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
     if scan::space(json.as_bytes(), reader.at) == json.len() { Ok(value) } else { Err(broken()) }
 }
 
+/// Where an array stands for an object, which serde_json takes; and that it does.
+pub(super) fn located<'de, T: Deserialize<'de>>(json: &'de str) -> Option<(String, String)> {
+    let at = scan::space(json.as_bytes(), 0);
+    let mut reader = Reader { json, at, depth: 0, unknown: None };
+    let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
+    let reason = error.inner().to_string();
+    reason.ends_with(OBJECT).then(|| (error.path().to_string(), reason))
+}
+
 /// Takes over a value that has been looked at.
 pub(super) fn raw(checked: &str) -> Option<&RawValue> {
     <&RawValue>::deserialize(Checked(checked)).ok()
@@ -31,6 +42,8 @@ pub(super) fn raw(checked: &str) -> Option<&RawValue> {
 
 /// The name under which serde_json asks for a value as it is.
 const RAW: &str = "$serde_json::private::RawValue";
+/// What a mirror is filled from.
+pub(super) const OBJECT: &str = "an object";
 /// How deep a mirror may be, as with serde_json. Values that are kept may be deeper.
 const DEEPEST: usize = 127;
 
@@ -137,6 +150,19 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         visitor.visit_unit()
     }
 
+    /// An object. serde would also take an array for the fields in their order.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        if self.peek() == Some(b'[') {
+            return Err(serde_json::Error::invalid_type(Unexpected::Seq, &OBJECT));
+        }
+        self.deserialize_any(visitor)
+    }
+
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -153,6 +179,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        if self.peek() != Some(b'"') {
+            return self.deserialize_any(visitor);
+        }
         let value = self.value()?;
         serde_json::Deserializer::from_str(value).deserialize_bytes(visitor)
     }
@@ -163,7 +192,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f64 char str string unit unit_struct seq tuple
-        tuple_struct map struct identifier
+        tuple_struct map identifier
     }
 }
 

@@ -141,20 +141,27 @@ fn located<'a, T: Deserialize<'a>>(
     at: &Path<'_>,
     error: &serde_json::Error,
 ) -> BadRequest {
-    let mut body = serde_json::Deserializer::from_str(json);
-    let (inner, reason) = match serde_path_to_error::deserialize::<_, T>(&mut body) {
-        Err(located) => {
-            let path = located.path().to_string();
-            (known(&path).to_owned(), located.inner().to_string())
-        }
-        Ok(_) => (String::new(), error.to_string()),
+    let place = || {
+        let mut body = serde_json::Deserializer::from_str(json);
+        let error = serde_path_to_error::deserialize::<_, T>(&mut body).err()?;
+        Some((error.path().to_string(), error.inner().to_string()))
     };
+    let place = de::located::<T>(json).or_else(place);
+    let (inner, reason) = place.unwrap_or_else(|| (String::new(), error.to_string()));
+    let (inner, reason) = (known(&inner), plain(reason));
     // serde_json's positions are relative to the slice, which would mislead below the root.
     let reason = match (at, reason.rfind(" at line ")) {
         (Path::Root, _) | (_, None) => reason,
         (_, Some(end)) => reason[..end].to_owned(),
     };
-    BadRequest { at: joined(at, &inner), reason }
+    BadRequest { at: joined(at, inner), reason }
+}
+
+/// serde names the mirror that it could not fill. That is our name, not the client's.
+fn plain(reason: String) -> String {
+    let Some((before, rest)) = reason.split_once("expected struct ") else { return reason };
+    let is_name = |it: char| it.is_alphanumeric() || it == '_';
+    format!("{before}expected {}{}", de::OBJECT, rest.trim_start_matches(is_name))
 }
 
 /// serde_path_to_error writes `.` for the body itself and `?` for a place that it cannot name.
@@ -224,5 +231,20 @@ mod tests {
         assert!(read(r#"{"a":[]} x"#).is_err());
         assert_eq!(read(r#"{"a":"#).unwrap_err().at, "a");
         assert_eq!(read("{").unwrap_err().at, "");
+        // A mirror is filled from an object and from nothing else; what it is called is our business.
+        for (json, at, reason) in [
+            ("[]", "", "invalid type: sequence, expected an object"),
+            (" [[{}]]", "", "invalid type: sequence, expected an object"),
+            ("5", "", "invalid type: integer `5`, expected an object at line 1 column 1"),
+            (r#"{"a":[["x"]]}"#, "a[0]", "invalid type: sequence, expected an object"),
+            (
+                r#"{"a":[null]}"#,
+                "a[0]",
+                "invalid type: null, expected an object at line 1 column 10",
+            ),
+        ] {
+            let error = read(json).unwrap_err();
+            assert_eq!((error.at.as_str(), error.reason.as_str()), (at, reason), "{json}");
+        }
     }
 }

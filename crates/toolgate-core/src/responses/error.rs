@@ -158,7 +158,7 @@ pub(super) fn failed_message(failure: &Failure) -> String {
 /// The path that a [`BadRequest`]'s message begins with.
 fn path_in(message: &str) -> Option<&str> {
     let (path, _) = message.split_once(": ")?;
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_.[]".contains(&byte);
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.[]$".contains(&byte);
     (!path.is_empty() && path.bytes().all(fits)).then_some(path)
 }
 

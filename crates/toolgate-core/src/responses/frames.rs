@@ -27,6 +27,11 @@ impl Frames {
         Self { framing: Some(framing), stream_id, next: 0 }
     }
 
+    /// The same from another number on.
+    pub(super) fn numbered_from(self, next: u64) -> Self {
+        Self { next, ..self }
+    }
+
     /// No events at all: only the items count.
     pub(super) fn silent() -> Self {
         Self { framing: None, stream_id: None, next: 0 }
@@ -53,7 +58,7 @@ impl Frames {
         out.extend_from_slice(kind.as_bytes());
         out.extend_from_slice(b"\",\"sequence_number\":");
         write::integer(out, self.next);
-        self.next += 1;
+        self.next = self.next.saturating_add(1);
         if let Some(stream_id) = &self.stream_id {
             member(out, "stream_id", stream_id);
         }

@@ -31,10 +31,6 @@ pub fn decode_request<'a>(
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
     let root = Path::Root;
     let mut losses = Losses::new();
-    // serde would take an array for the fields in their order.
-    if source.trim_start().starts_with('[') {
-        return Err(root.bad("expected an object"));
-    }
     let mut body: Body<'a> = json::read(source, &root, &mut losses)?;
     let model = body.model.take().ok_or_else(|| root.field("model").bad("missing"))?.0;
 
@@ -51,6 +47,9 @@ pub fn decode_request<'a>(
         None => return Err(root.field("input").bad("missing")),
     }
     said.toolbox.show_unreachable(&mut losses);
+    if let Some(metadata) = &body.metadata {
+        check_metadata(metadata)?;
+    }
 
     let mut tool_choice = match &body.tool_choice {
         Some(choice) => {
@@ -229,6 +228,17 @@ fn conversation(
     let object: wire::Conversation<'_> = json::read(raw.get(), &at, losses)?;
     let id = object.id.ok_or_else(|| at.field("id").bad("missing"))?;
     Ok(Some(id.0.into_owned()))
+}
+
+/// Whether `metadata` is what OpenAI's clients get back: names with strings.
+pub fn check_metadata(metadata: &Raw<'_>) -> Result<(), BadRequest> {
+    let root = Path::Root;
+    let at = root.field("metadata");
+    let fields = metadata.fields().ok_or_else(|| at.bad("expected an object"))?;
+    match fields.0.iter().find(|(_, value)| value.kind() != Kind::String) {
+        Some((name, _)) => Err(at.field(name).bad("expected a string")),
+        None => Ok(()),
+    }
 }
 
 /// What is repeated as it was given.

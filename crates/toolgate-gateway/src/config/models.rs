@@ -1,5 +1,7 @@
 //! What clients' model names mean.
 
+use std::collections::BTreeSet;
+
 use toml::Value;
 use toolgate_core::canon::Effort;
 
@@ -44,6 +46,9 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("haiku", "gemini-3.5-flash-lite"),
 ];
 
+/// Names of the form that Claude Code's picker needs; the patterns say what they mean.
+const EXAMPLES: [&str; 3] = ["claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"];
+
 impl Models {
     /// The user's table before the built-in one.
     pub(super) fn new(written: Option<&Value>) -> Result<Self, ConfigError> {
@@ -69,19 +74,24 @@ impl Models {
         let name = name.strip_prefix("models/").unwrap_or(name);
         // Claude Code marks long contexts as `model[1m]`; no Gemini model is called so.
         let plain = name.split_once('[').map_or(name, |(plain, _)| plain);
-        self.patterns
-            .iter()
-            .find(|(pattern, _)| matches(pattern, plain))
-            .map(|(_, meaning)| meaning.clone())
+        self.find(plain)
+            .cloned()
             .unwrap_or_else(|| Meaning { model: plain.to_owned(), ..Meaning::default() })
     }
 
-    /// The names without `*` that the configuration gives a meaning, for model lists.
+    fn find(&self, name: &str) -> Option<&Meaning> {
+        self.patterns.iter().find(|(pattern, _)| matches(pattern, name)).map(|(_, meaning)| meaning)
+    }
+
+    /// The names that the configuration gives a meaning, for model lists: those without `*`, and a
+    /// few of those that the patterns know. Each comes once.
     pub fn names(&self) -> impl Iterator<Item = (&str, &Meaning)> {
-        self.patterns
-            .iter()
-            .filter(|(pattern, _)| !pattern.contains('*'))
-            .map(|(pattern, meaning)| (pattern.as_str(), meaning))
+        let plain = self.patterns.iter().map(|(pattern, _)| pattern.as_str());
+        let names = plain.filter(|pattern| !pattern.contains('*')).chain(EXAMPLES);
+        let mut seen = BTreeSet::new();
+        names
+            .filter(move |name| seen.insert(*name))
+            .filter_map(|name| Some((name, self.find(name)?)))
     }
 }
 
@@ -199,6 +209,30 @@ mod tests {
         ] {
             assert_eq!(models.meaning(name).model, want, "{name}");
         }
+    }
+
+    #[test]
+    fn every_name_is_listed_once_with_its_meaning() {
+        let written: Value = toml::from_str::<toml::Table>(
+            "opus = \"gemini-2.5-pro\"\n\"claude-opus-4-5\" = \"gemini-4-argon\"",
+        )
+        .unwrap()
+        .into();
+        let models = Models::new(Some(&written)).unwrap();
+        let mut names: Vec<_> =
+            models.names().map(|(name, meaning)| (name, meaning.model.as_str())).collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            [
+                ("claude-haiku-4-5", "gemini-3.5-flash-lite"),
+                ("claude-opus-4-5", "gemini-4-argon"),
+                ("claude-sonnet-4-5", "gemini-3.6-flash"),
+                ("haiku", "gemini-3.5-flash-lite"),
+                ("opus", "gemini-2.5-pro"),
+                ("sonnet", "gemini-3.6-flash"),
+            ]
+        );
     }
 
     #[test]

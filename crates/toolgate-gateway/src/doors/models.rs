@@ -4,13 +4,13 @@ use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use serde::Deserialize;
 use toolgate_core::canon::{Failure, FailureKind};
-use toolgate_core::gemini::upstream::decode_error;
 use toolgate_core::translate::Dialect;
 use toolgate_core::{anthropic, chat};
 
 use super::Visit;
+use super::responses::parameter;
 use crate::reply::{self, Reply};
-use crate::turn::Plan;
+use crate::turn::{Plan, open};
 use crate::upstream::whole;
 
 /// A model, as lists show it.
@@ -22,83 +22,102 @@ struct Model {
 }
 
 /// Lists models, or shows one, to OpenAI's and Anthropic's clients.
-pub(crate) async fn models(visit: Visit, request: &Request<Incoming>) -> Reply {
-    let anthropic = request.headers().contains_key("anthropic-version");
-    let dialect = if anthropic { Dialect::Anthropic } else { Dialect::Chat };
+pub(crate) async fn models(visit: Visit, dialect: Dialect, request: &Request<Incoming>) -> Reply {
     let mut ledger = visit.ledger(dialect);
     let wanted = request.uri().path().strip_prefix("/v1/models").unwrap_or("").trim_matches('/');
-    let listed = match listed(&visit).await {
-        Ok(listed) => listed,
-        Err(failure) => {
-            ledger.failed(&failure);
-            return reply::failure(dialect, &failure, &visit.request_id);
-        }
-    };
-    if wanted.is_empty() {
-        ledger.answered();
-        return reply::json(StatusCode::OK, list(&listed, anthropic));
-    }
-    let meaning = visit.current.config.models.meaning(wanted).model;
-    match listed.into_iter().find(|model| model.id == wanted || model.id == meaning) {
-        Some(model) => {
+    let query = request.uri().query().unwrap_or("");
+    match shown(&visit, dialect, wanted, query).await {
+        Ok(body) => {
             ledger.answered();
-            let shown = Model { id: wanted.to_owned(), ..model };
-            reply::json(StatusCode::OK, one(&shown, anthropic))
+            reply::json(StatusCode::OK, body)
         }
-        None => {
-            let failure =
-                Failure::new(FailureKind::NotFound, format!("there is no model `{wanted}`"));
+        Err(failure) => {
             ledger.failed(&failure);
             reply::failure(dialect, &failure, &visit.request_id)
         }
     }
 }
 
-async fn listed(visit: &Visit) -> Result<Vec<Model>, Failure> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    #[derive(Default)]
-    struct Listed {
-        name: String,
-        display_name: String,
-        input_token_limit: u64,
-        output_token_limit: u64,
-        supported_generation_methods: Option<Vec<String>>,
+async fn shown(
+    visit: &Visit,
+    dialect: Dialect,
+    wanted: &str,
+    query: &str,
+) -> Result<Vec<u8>, Failure> {
+    let is_anthropic = dialect == Dialect::Anthropic;
+    if wanted.is_empty() {
+        let listed = listed(visit).await?;
+        if !is_anthropic {
+            return Ok(chat::encode_models(&listed.iter().map(for_chat).collect::<Vec<_>>()));
+        }
+        let (models, has_more) = Page::new(query)?.of(&listed)?;
+        let models: Vec<_> = models.iter().map(for_anthropic).collect();
+        return Ok(anthropic::encode_models(&models, has_more));
     }
-    #[derive(Deserialize)]
-    struct List {
-        #[serde(default, alias = "publisherModels")]
-        models: Vec<Listed>,
-    }
-    let path = format!("{}?pageSize=1000", visit.current.link.models_path());
-    let credential = Plan::credential_of(&visit.current, &visit.client);
-    let link = &visit.current.link;
-    let response =
-        link.forward(http::Method::GET, &path, &credential, &[], bytes::Bytes::new()).await?;
-    let (head, body) = response.into_parts();
-    let body = whole(body).await?;
-    if !head.status.is_success() {
-        return Err(decode_error(head.status.as_u16(), &body));
-    }
-    let list: List = serde_json::from_slice(&body).map_err(|error| {
-        let message = format!("the upstream's list cannot be read: {error}");
-        Failure::new(FailureKind::UpstreamProtocol, message)
+    let meaning = visit.current.config.models.meaning(wanted).model;
+    let mut listed = listed(visit).await?;
+    // A name that is listed is shown as it is listed.
+    let place = |id: &str| listed.iter().position(|model| model.id == id);
+    let at = place(wanted).or_else(|| place(&meaning)).ok_or_else(|| {
+        Failure::new(FailureKind::NotFound, format!("there is no model `{wanted}`"))
     })?;
-    let upstream: Vec<Model> = list
-        .models
-        .into_iter()
-        .filter(|model| {
-            model
-                .supported_generation_methods
-                .as_ref()
-                .is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
-        })
-        .map(|model| {
-            let id = model.name.rsplit('/').next().unwrap_or(&model.name).to_owned();
-            let name = if model.display_name.is_empty() { id.clone() } else { model.display_name };
-            Model { id, name, input: model.input_token_limit, output: model.output_token_limit }
-        })
-        .collect();
+    let model = listed.swap_remove(at);
+    let shown = Model { id: wanted.to_owned(), ..model };
+    Ok(if is_anthropic {
+        anthropic::encode_model(&for_anthropic(&shown))
+    } else {
+        chat::encode_model(&for_chat(&shown))
+    })
+}
+
+/// Which of the models Anthropic's clients want to see. OpenAI's always get all.
+struct Page<'q> {
+    limit: usize,
+    after: Option<&'q str>,
+    before: Option<&'q str>,
+}
+
+impl<'q> Page<'q> {
+    fn new(query: &'q str) -> Result<Self, Failure> {
+        let limit = match parameter(query, "limit").map(str::parse) {
+            None => 20,
+            Some(Ok(limit @ 1..=1000)) => limit,
+            Some(_) => return Err(wrong("limit: must be 1 to 1000".to_owned())),
+        };
+        let (after, before) = (parameter(query, "after_id"), parameter(query, "before_id"));
+        if after.is_some() && before.is_some() {
+            return Err(wrong("before_id: cannot be used together with after_id".to_owned()));
+        }
+        Ok(Self { limit, after, before })
+    }
+
+    /// The models on it, and whether more follow in the direction that is asked for.
+    fn of<'m>(&self, models: &'m [Model]) -> Result<(&'m [Model], bool), Failure> {
+        let place = |name: &str, id: &str| {
+            let at = models.iter().position(|model| model.id == id);
+            at.ok_or_else(|| wrong(format!("{name}: there is no model `{id}`")))
+        };
+        if let Some(id) = self.before {
+            let end = place("before_id", id)?;
+            let start = end.saturating_sub(self.limit);
+            return Ok((&models[start..end], start > 0));
+        }
+        let start = match self.after {
+            Some(id) => place("after_id", id)? + 1,
+            None => 0,
+        };
+        let end = (start + self.limit).min(models.len());
+        Ok((&models[start..end], end < models.len()))
+    }
+}
+
+fn wrong(message: String) -> Failure {
+    Failure::new(FailureKind::InvalidRequest, message)
+}
+
+/// The upstream's models, and the names that mean one of them.
+async fn listed(visit: &Visit) -> Result<Vec<Model>, Failure> {
+    let upstream = upstream(visit).await?;
     let aliases: Vec<Model> = visit
         .current
         .config
@@ -113,6 +132,66 @@ async fn listed(visit: &Visit) -> Result<Vec<Model>, Failure> {
     Ok(upstream.into_iter().chain(aliases).collect())
 }
 
+/// No list is longer than so many pages of a thousand.
+const PAGES: usize = 20;
+
+async fn upstream(visit: &Visit) -> Result<Vec<Model>, Failure> {
+    let mut all = Vec::new();
+    let mut token: Option<String> = None;
+    for _ in 0..PAGES {
+        let mut plan = Plan::listing(visit, visit.current.link.page_path(token.as_deref()));
+        let patience = plan.idle();
+        let response = open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
+        let body = whole(response.into_body()).await?;
+        let list: List = serde_json::from_slice(&body).map_err(|error| {
+            let message = format!("the upstream's list cannot be read: {error}");
+            Failure::new(FailureKind::UpstreamProtocol, message)
+        })?;
+        all.extend(list.models.into_iter().filter(Listed::answers).map(Model::from));
+        token = list.next_page_token.filter(|token| !token.is_empty());
+        if token.is_none() {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// A page of Gemini's list.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct List {
+    #[serde(default, alias = "publisherModels")]
+    models: Vec<Listed>,
+    next_page_token: Option<String>,
+}
+
+/// A model in it.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Listed {
+    name: String,
+    display_name: String,
+    input_token_limit: u64,
+    output_token_limit: u64,
+    supported_generation_methods: Option<Vec<String>>,
+}
+
+impl Listed {
+    /// Whether it is one that can be talked to.
+    fn answers(&self) -> bool {
+        let methods = self.supported_generation_methods.as_ref();
+        methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
+    }
+}
+
+impl From<Listed> for Model {
+    fn from(model: Listed) -> Self {
+        let id = model.name.rsplit('/').next().unwrap_or(&model.name).to_owned();
+        let name = if model.display_name.is_empty() { id.clone() } else { model.display_name };
+        Self { id, name, input: model.input_token_limit, output: model.output_token_limit }
+    }
+}
+
 fn for_anthropic(model: &Model) -> anthropic::Model {
     anthropic::Model {
         id: model.id.clone(),
@@ -125,20 +204,4 @@ fn for_anthropic(model: &Model) -> anthropic::Model {
 
 fn for_chat(model: &Model) -> chat::ModelInfo {
     chat::ModelInfo { id: model.id.clone(), created: 0, owned_by: "google".to_owned() }
-}
-
-fn list(models: &[Model], anthropic: bool) -> Vec<u8> {
-    if anthropic {
-        anthropic::encode_models(&models.iter().map(for_anthropic).collect::<Vec<_>>(), false)
-    } else {
-        chat::encode_models(&models.iter().map(for_chat).collect::<Vec<_>>())
-    }
-}
-
-fn one(model: &Model, anthropic: bool) -> Vec<u8> {
-    if anthropic {
-        anthropic::encode_model(&for_anthropic(model))
-    } else {
-        chat::encode_model(&for_chat(model))
-    }
 }

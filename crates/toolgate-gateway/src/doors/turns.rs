@@ -14,7 +14,7 @@ use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
 
 use super::Visit;
 use crate::reply::{self, Body, Reply};
-use crate::session::{self, Keeper};
+use crate::session::{self, Keeper, Refused};
 use crate::turn::{self, Ask, First, Ledger, Plan, Prepared, Pump};
 use crate::upstream::whole;
 
@@ -236,14 +236,14 @@ pub(crate) async fn count_tokens(visit: Visit, request: Request<Incoming>) -> Re
             ledger.answered();
             reply::json(StatusCode::OK, anthropic::encode_count(tokens))
         }
-        Err(failure) => {
-            ledger.failed(&failure);
-            reply::failure(dialect, &failure, &visit.request_id)
+        Err(refused) => {
+            ledger.failed(&refused.failure());
+            reply::error(refused.reply(dialect, &visit.request_id))
         }
     }
 }
 
-async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Failure> {
+async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Refused> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Counted {
@@ -251,16 +251,22 @@ async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Failu
         total_tokens: u64,
     }
     let body = visit.body(request).await?;
+    // What a thread holds is sent with it, and counted with it.
+    let body = match session::open_thread(visit, &body).await? {
+        Some(opened) => opened.body,
+        None => body,
+    };
     let ask = Ask { counts: true, ..Ask::new(Dialect::Anthropic, body, visit.client.owner) };
     let (target, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
     let mut plan = Plan::counting(visit, target, body);
     let patience = plan.idle();
     let response = turn::open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
     let body = whole(response.into_body()).await?;
-    serde_json::from_slice::<Counted>(&body).map(|counted| counted.total_tokens).map_err(|error| {
+    let counted: Counted = serde_json::from_slice(&body).map_err(|error| {
         let message = format!("the upstream's count cannot be read: {error}");
         Failure::new(FailureKind::UpstreamProtocol, message)
-    })
+    })?;
+    Ok(counted.total_tokens)
 }
 
 /// The client's body: the pump, read as the client reads.

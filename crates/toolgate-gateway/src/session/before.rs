@@ -1,15 +1,30 @@
 //! What was said before, put in front of what is said now.
 
+use std::borrow::Cow;
+
 use toolgate_core::canon::{BadRequest, DecodeOptions, Losses, Part, Request, ToolChoice};
 use toolgate_core::json::write;
 use toolgate_core::translate::Dialect;
 use toolgate_core::{gemini, responses};
 
-/// Something that was said, as its dialect wrote it: an item or a content.
+use super::items;
+
+/// Something that was said, as an item: one of the Responses API, or one that holds a content of
+/// Gemini's.
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
     pub(crate) dialect: Dialect,
     pub(crate) json: String,
+}
+
+impl Said {
+    /// What its dialect said.
+    fn words(&self) -> Cow<'_, str> {
+        match self.dialect {
+            Dialect::Gemini => Cow::Owned(items::content_of(&self.json)),
+            Dialect::Anthropic | Dialect::Chat | Dialect::Responses => Cow::Borrowed(&self.json),
+        }
+    }
 }
 
 /// What does not stand in the body, as bodies of the dialects that said it.
@@ -21,6 +36,8 @@ pub(crate) struct Before {
     pub(crate) tools: Option<(Dialect, String)>,
     /// Whether the choice of tools is one that the conversation remembers.
     pub(crate) old_choice: bool,
+    /// What was said and is no longer there.
+    pub(crate) losses: Losses,
 }
 
 impl Before {
@@ -35,7 +52,7 @@ impl Before {
             };
             for said in run {
                 write::comma(&mut out);
-                out.extend_from_slice(said.json.as_bytes());
+                out.extend_from_slice(said.words().as_bytes());
             }
             out.extend_from_slice(b"]}");
             Some((run.first()?.dialect, String::from_utf8(out).ok()?))
@@ -50,7 +67,7 @@ pub(crate) fn splice<'a>(
     request: &mut Request<'a>,
     options: DecodeOptions<'_>,
 ) -> Result<Losses, BadRequest> {
-    let mut losses = Losses::new();
+    let mut losses = before.losses.clone();
     let mut turns = Vec::new();
     let mut system = Vec::new();
     for (dialect, body) in &before.turns {

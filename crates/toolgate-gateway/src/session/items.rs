@@ -16,7 +16,11 @@ pub(crate) fn input_items(body: &str, answer_id: &str) -> Result<Vec<String>, Ba
 /// Whether items can be read, so that a conversation never holds what no turn can use.
 pub(crate) fn check_items(items: &[String], sealer: &Sealer) -> Result<(), BadRequest> {
     let body = format!("{{\"model\":\"\",\"input\":[{}]}}", items.join(","));
-    responses::decode_request(&body, &DecodeOptions { sealer }).map(drop)
+    let decoded = responses::decode_request(&body, &DecodeOptions { sealer });
+    decoded.map(drop).map_err(|bad| {
+        let at = bad.at.strip_prefix("input").map(|rest| format!("items{rest}"));
+        BadRequest { at: at.unwrap_or(bad.at), reason: bad.reason }
+    })
 }
 
 /// An item with an id and a type, its words as content parts.
@@ -56,6 +60,17 @@ pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
     }
     out.push(b'}');
     String::from_utf8(out).unwrap_or_default()
+}
+
+/// A content of Gemini's as an item.
+pub(super) fn content_item(content: &str, token: &str, at: usize) -> String {
+    format!("{{\"id\":\"gc_{token}{at:04}\",\"type\":\"gemini_content\",\"content\":{content}}}")
+}
+
+/// The content in it.
+pub(super) fn content_of(item: &str) -> String {
+    let fields = fields_of(item.as_bytes());
+    fields.get("content").map_or(item, Raw::get).to_owned()
 }
 
 fn prefix(kind: &str) -> &'static str {

@@ -31,8 +31,8 @@ pub(crate) struct Keeper {
 pub(super) enum Question {
     /// Of the Responses API: the body.
     Body(Bytes),
-    /// Of the native endpoint: contents.
-    Contents(Vec<String>),
+    /// Of the native endpoint: contents, and a token for the ids of the turn's items.
+    Contents { contents: Vec<String>, token: String },
     /// Of a message thread: the body.
     Messages(Bytes),
 }
@@ -44,7 +44,9 @@ impl Keeper {
             (Question::Body(body), Echo::Responses(echo)) => {
                 self.keep_response(body, echo.store != Some(false), object).await;
             }
-            (Question::Contents(contents), _) => self.keep_contents(contents, object).await,
+            (Question::Contents { contents, token }, _) => {
+                self.keep_contents(contents, token, object).await;
+            }
             (Question::Messages(body), _) => self.keep_message(body, object),
             (Question::Body(_), Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_)) => {}
         }
@@ -105,12 +107,15 @@ impl Keeper {
         store.put(self.owner, Kind::Answer, id, Bytes::copy_from_slice(object), keep);
     }
 
-    async fn keep_contents(&self, contents: &[String], object: &[u8]) {
+    async fn keep_contents(&self, contents: &[String], token: &str, object: &[u8]) {
         let Some((id, _)) = &self.behind.conversation else { return };
         let conversation = Conversation { app: &self.app, owner: self.owner, id };
-        let said = |json: String| Said { dialect: Dialect::Gemini, json };
-        let mut all: Vec<_> = contents.iter().cloned().map(said).collect();
-        all.extend(answered_content(object).map(said));
+        let said = |(at, content): (usize, &String)| {
+            let json = items::content_item(content, token, at);
+            Said { dialect: Dialect::Gemini, json }
+        };
+        let answer = answered_content(object);
+        let all: Vec<_> = contents.iter().chain(&answer).enumerate().map(said).collect();
         conversation.touch(now()).await;
         conversation.add(&all);
         conversation.set_tools(&self.tools).await;

@@ -22,7 +22,7 @@ mod responses;
 mod threads;
 
 pub(crate) use before::{Before, Said, splice};
-pub(crate) use chain::question_items;
+pub(crate) use chain::{delete as delete_response, question_items};
 pub(crate) use conversation::{Conversation, Head, Tools, id_of};
 pub(crate) use items::{check_items, fields_of, named as named_item};
 pub(crate) use keeper::Keeper;

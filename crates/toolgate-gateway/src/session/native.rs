@@ -35,8 +35,8 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
     let keeper = Keeper {
         app: Arc::clone(app),
         owner,
-        question: Question::Contents(contents),
-        behind: Behind { path: Vec::new(), conversation: Some((name, seen)) },
+        question: Question::Contents { contents, token: visit.stamp().ids.token() },
+        behind: Behind { conversation: Some((name, seen)), ..Behind::default() },
         tools: Tools::new(Dialect::Gemini, tools.as_deref(), tool_config.as_deref()),
     };
     Ok(Some(Opened { body: body.clone(), before, keeper }))

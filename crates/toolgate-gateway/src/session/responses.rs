@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::canon::{Failure, FailureKind, Losses};
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw};
 use toolgate_core::responses::{Amendment, amend, item_references, resolve_references};
 use toolgate_core::translate::Dialect;
 
 use super::before::{Before, Said};
-use super::chain::{self, Behind};
+use super::chain::{self, Behind, Until};
 use super::conversation::{Conversation, Sticky, Tools};
 use super::items;
 use super::keeper::{Keeper, Question};
@@ -64,6 +64,7 @@ async fn completed(
     let named = given("conversation").and_then(name_of);
     let (tools, choice) = (given("tools"), given("tool_choice"));
     let (mut said, mut sticky, mut is_local) = (Vec::new(), None, false);
+    let mut losses = Losses::new();
     if previous.is_some() && named.is_some() {
         let at = Path::Root;
         return Err(at
@@ -75,8 +76,13 @@ async fn completed(
         let previous = previous.decode();
         let chain = chain::said_until(app, owner, &previous).await;
         match local.and_then(|local| local.said(&previous)).filter(|_| chain.is_err()) {
-            Some(local) => (said, is_local) = (local, true),
-            None => (keeper.behind, said) = chain?,
+            Some(local) if !chain::is_deleted(app, owner, &previous).await => {
+                (said, is_local) = (local, true);
+            }
+            Some(_) | None => {
+                let Until { behind, said: until, losses: lost } = chain?;
+                (keeper.behind, said, losses) = (behind, until, lost);
+            }
         }
     }
     if let Some(name) = named {
@@ -90,7 +96,8 @@ async fn completed(
         keeper.tools = Tools::new(Dialect::Responses, tools.map(Raw::get), choice.map(Raw::get));
         keeper.behind.conversation = Some((name, seen));
     }
-    let (whole, before) = composed(&body, said, sticky.as_ref(), choice.is_some())?;
+    let (whole, mut before) = composed(&body, said, sticky.as_ref(), choice.is_some())?;
+    before.losses = losses;
     // What was not stored must stand in the question for whoever goes on from its answer.
     let question = if is_local { whole.clone() } else { Bytes::copy_from_slice(body.as_bytes()) };
     keeper.question = Question::Body(question);

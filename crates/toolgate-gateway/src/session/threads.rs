@@ -38,10 +38,10 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
     if word("type").as_deref() == Some("continue") {
         // Where the id is missing, the decoder says so.
         let Some(id) = word("previous_message_id") else { return Ok(None) };
-        let pairs = chain::pairs(app, owner, &id).await;
-        let pairs = pairs.ok_or(Refused::Thread(ThreadRefusal::NotFound))?;
-        whole = continued(&fields, &pairs).ok_or(Refused::Thread(ThreadRefusal::NotFound))?;
-        keeper.behind.path = pairs.into_iter().map(|pair| pair.id).collect();
+        let unknown = || Refused::Thread(ThreadRefusal::NotFound);
+        let chain = chain::chain(app, owner, &id).await.ok_or_else(unknown)?;
+        whole = continued(&fields, &chain.pairs).ok_or_else(unknown)?;
+        keeper.behind.path = chain.path;
     }
     Ok(Some(Opened { body: whole, before: Before::default(), keeper }))
 }

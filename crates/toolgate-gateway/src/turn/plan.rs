@@ -14,7 +14,7 @@ use toolgate_core::gemini::{Exchange, Target};
 
 use super::lessons::lesson;
 use crate::app::{App, Current};
-use crate::auth::{Client, Pass};
+use crate::auth::Pass;
 use crate::config::Secret;
 use crate::doors::Visit;
 use crate::metrics::failure_name;
@@ -91,6 +91,13 @@ impl Plan {
         Self::of(visit, Route::Model(Verb::CountTokens), plain(target), body)
     }
 
+    /// A plan for a page of the list of models.
+    pub(crate) fn listing(visit: &Visit, path: String) -> Self {
+        let target = Target { model: String::new(), backend: visit.current.link.backend() };
+        let route = Route::Path(Method::GET, path, Vec::new());
+        Self::of(visit, route, plain(target), Bytes::new())
+    }
+
     fn of(visit: &Visit, route: Route, exchange: Arc<Exchange>, body: Bytes) -> Self {
         let mut plan = Self {
             app: Arc::clone(&visit.app),
@@ -140,12 +147,6 @@ impl Plan {
             Pass::Pool => self.current.keys.pick(Instant::now()).map(|(index, _)| index),
             Pass::ApiKey(_) | Pass::Bearer(_) => None,
         };
-    }
-
-    /// What a single request of this client shows the upstream.
-    pub(crate) fn credential_of(current: &Current, client: &Client) -> Credential {
-        let picked = current.keys.pick(Instant::now()).map(|(_, key)| key);
-        credential(&client.pass, picked)
     }
 
     /// Sends the request.

@@ -6,8 +6,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use toolgate_core::anthropic;
 use toolgate_core::canon::{
-    DecodeOptions, Decoded, Failure, FailureKind, Loss, LossCode, Losses, Part, Request,
-    ThinkingMode, Turn,
+    BadRequest, DecodeOptions, Decoded, Failure, FailureKind, Loss, LossCode, Losses, Part,
+    Request, ThinkingMode, Turn,
 };
 use toolgate_core::gemini::upstream::{
     EncodeOptions, Encoded, Learned, SignatureCount, encode_count_tokens, encode_request,
@@ -96,7 +96,7 @@ pub(crate) async fn prepare(
     let options = options(app, current, &learned);
     let stream = request.stream || ask.stream.is_some();
     let Encoded { body, exchange, losses: more, signatures } =
-        encode_request(&request, &target, &options)?;
+        encode_request(&request, &target, &options).map_err(|bad| placed(bad, ask.door))?;
     losses.extend(more);
     Ok(Prepared {
         echo,
@@ -119,8 +119,22 @@ pub(crate) async fn count_tokens(
 ) -> Result<(Target, Bytes), Failure> {
     let Understood { request, target, .. } = understand(app, current, ask, None).await?;
     let learned = learned(app, ask, &target, &request);
-    let encoded = encode_count_tokens(&request, &target, &options(app, current, &learned))?;
+    let encoded = encode_count_tokens(&request, &target, &options(app, current, &learned))
+        .map_err(|bad| placed(bad, ask.door))?;
     Ok((target, Bytes::from(encoded.body)))
+}
+
+/// What is wrong with the conversation as a whole is wrong with the field that holds it.
+fn placed(bad: BadRequest, door: Dialect) -> BadRequest {
+    if !bad.at.is_empty() {
+        return bad;
+    }
+    let at = match door {
+        Dialect::Anthropic | Dialect::Chat => "messages",
+        Dialect::Gemini => "contents",
+        Dialect::Responses => "input",
+    };
+    BadRequest { at: at.to_owned(), reason: bad.reason }
 }
 
 struct Understood<'a> {

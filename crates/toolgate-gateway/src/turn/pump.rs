@@ -140,6 +140,12 @@ impl Pump {
         (self.plan, self.ledger)
     }
 
+    /// Ends the turn here. The client is told why, unless it has been told of an end already.
+    pub(crate) fn abort(&mut self, failure: Failure) {
+        self.state = State::Done;
+        self.translator.fail(failure, &mut self.out);
+    }
+
     /// The next bytes for the client.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {

@@ -202,6 +202,16 @@ impl Link {
         Ok((status, whole(response.into_body()).await?))
     }
 
+    /// The path of a page of the models that there are.
+    pub fn page_path(&self, token: Option<&str>) -> String {
+        let mut path = format!("{}?pageSize=1000", self.models);
+        if let Some(token) = token {
+            path.push_str("&pageToken=");
+            push_segment(&mut path, token);
+        }
+        path
+    }
+
     /// The path of a model list or of one model.
     pub fn models_path(&self) -> &str {
         &self.models

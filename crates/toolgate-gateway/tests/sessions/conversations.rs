@@ -141,6 +141,48 @@ async fn r101_one_conversation_goes_through_both_doors() {
     gate.check_signatures(true);
 }
 
+/// What Gemini's form said has ids that stay, on every path.
+#[tokio::test]
+async fn r101_contents_are_items_like_any_other() {
+    let gate = Gate::scripted(Script::new().text("Yes.").times(0)).await;
+    let say = async |input: &str| {
+        let body = json!({"model": MODEL, "input": input, "conversation": "c"});
+        gate.post("/v1/gemini", body).await.ok();
+    };
+    let list = async |query: &str| {
+        let path = format!("/v1/conversations/c/items?order=asc{query}");
+        let list = gate.get(&path).await.ok();
+        let items = list["data"].as_array().unwrap().clone();
+        let named = |item: &Value| {
+            assert_eq!(item["type"], "gemini_content", "{item}");
+            let text = item["content"]["parts"][0]["text"].as_str().unwrap();
+            (item["id"].as_str().unwrap().to_owned(), text.to_owned())
+        };
+        items.iter().map(named).collect::<Vec<_>>()
+    };
+    for input in ["a", "b", "b"] {
+        say(input).await;
+    }
+    let all = list("").await;
+    let texts: Vec<_> = all.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, ["a", "Yes.", "b", "Yes.", "b", "Yes."]);
+    let at = |id: &str| format!("/v1/conversations/c/items/{id}");
+    for (id, text) in &all {
+        let item = gate.get(&at(id)).await.ok();
+        assert_eq!((&item["id"], &item["content"]["parts"][0]["text"]), (&json!(id), &json!(text)));
+    }
+    assert_eq!(list(&format!("&after={}", all[3].0)).await, all[4..]);
+    gate.delete(&at(&all[2].0)).await.ok();
+    assert_eq!(gate.get(&at(&all[2].0)).await.status, 404);
+    assert_eq!(gate.delete(&at(&all[2].0)).await.status, 404);
+    let left = [&all[..2], &all[3..]].concat();
+    assert_eq!(list("").await, left, "the others are called what they were");
+    say("c").await;
+    assert_eq!(list("").await[..5], left);
+    let asked = gate.last_asked()["contents"].to_string();
+    assert_eq!(asked.matches("\"b\"").count(), 1, "{asked}");
+}
+
 #[tokio::test]
 async fn answers_branch() {
     let gate = Gate::scripted(Script::new().text("one").times(0)).await;

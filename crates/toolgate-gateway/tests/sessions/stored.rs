@@ -1,7 +1,7 @@
 //! Responses and conversations as things that can be asked for.
 
 use serde_json::{Value, json};
-use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
+use toolgate_sim::Script;
 
 use super::support::{Gate, items, tool, words};
 
@@ -52,6 +52,108 @@ async fn r98_a_stream_can_be_retrieved() {
     assert_eq!(gate.get(&path(&whole, "?stream=true")).await.status, 400);
 }
 
+/// A number is free to be any: it costs no more than the events that there are.
+#[tokio::test]
+async fn after_the_last_event_nothing_is_streamed() {
+    let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
+    for background in [false, true] {
+        let body = json!({"model": MODEL, "input": "x", "stream": true, "background": background});
+        let events = gate.post("/v1/responses", body).await.events();
+        let made = &events.last().unwrap()["response"];
+        let last = (events.len() - 1).to_string();
+        for after in [last.as_str(), "1000", "1000000000000", "18446744073709551615"] {
+            let query = format!("?stream=true&starting_after={after}");
+            let rest = gate.get(&path(made, &query)).await;
+            assert_eq!((rest.status, rest.text.as_str()), (200, ""), "{after}");
+        }
+        for after in ["-1", "x", "", "18446744073709551616"] {
+            let query = format!("?stream=true&starting_after={after}");
+            let refused = gate.get(&path(made, &query)).await;
+            assert_eq!(refused.status, 400, "{after}: {refused:?}");
+            assert_eq!(refused.json()["error"]["param"], "starting_after");
+        }
+    }
+}
+
+/// Three answers, each going on from the one before.
+async fn chain(gate: &Gate, begin: Value) -> [Value; 3] {
+    let mut body = begin;
+    let mut made = Vec::new();
+    for input in ["first", "second", "third"] {
+        body["model"] = json!(MODEL);
+        body["input"] = json!([{"role": "user", "content": input}]);
+        let answer = gate.respond(body).await;
+        body = json!({"previous_response_id": answer["id"]});
+        made.push(answer);
+    }
+    made.try_into().unwrap()
+}
+
+/// What was said, in order, of the last question to the model.
+fn asked(gate: &Gate) -> Vec<String> {
+    let asked = gate.last_asked();
+    let contents = asked["contents"].as_array().unwrap();
+    let parts = contents.iter().flat_map(|content| content["parts"].as_array().unwrap());
+    parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn answers_go_on_without_one_that_was_deleted() {
+    let answers = ["one", "two", "three", "four", "five", "six"];
+    let script = answers.iter().fold(Script::new(), |it, words| it.text(*words).finish());
+    let gate = Gate::scripted(script).await;
+    let [_, second, third] = chain(&gate, json!({})).await;
+    assert_eq!(gate.delete(&path(&second, "")).await.status, 200);
+    for rest in ["", "?stream=true", "/input_items"] {
+        assert_eq!(gate.get(&path(&second, rest)).await.status, 404, "{rest}");
+    }
+    assert_eq!(gate.delete(&path(&second, "")).await.status, 404);
+    assert_eq!(gate.post(&path(&second, "/cancel"), json!({})).await.status, 404);
+    let from = |response: &Value| json!({"model": MODEL, "input": "fourth", "previous_response_id": response["id"]});
+    let lost = gate.post("/v1/responses", from(&second)).await;
+    assert_eq!(lost.json()["error"]["code"], "previous_response_not_found", "{lost:?}");
+    // Twice: what goes on from what goes on does too.
+    let fourth = gate.respond(from(&third)).await;
+    assert_eq!(asked(&gate), ["first", "one", "third", "three", "fourth"]);
+    let (head, _) = gate.reported("/v1/responses", &from(&fourth)).await;
+    assert_eq!(asked(&gate), ["first", "one", "third", "three", "fourth", "four", "fourth"]);
+    let id = second["id"].as_str().unwrap();
+    assert!(head.contains(id) && head.contains("was deleted"), "{head}");
+    let reference = json!({"type": "item_reference", "id": second["output"][0]["id"]});
+    let body = json!({"model": MODEL, "input": [reference, {"role": "user", "content": "x"}]});
+    gate.respond(body).await;
+    assert_eq!(asked(&gate), ["x"]);
+}
+
+/// The oldest one knew the conversation that they began in: that was not deleted.
+#[tokio::test]
+async fn answers_go_on_from_a_conversation_without_the_first() {
+    let gate = Gate::scripted(Script::new().text("Yes.").times(0)).await;
+    let note = json!({"items": [{"role": "user", "content": "note"}]});
+    let conversation = gate.post("/v1/conversations", note).await.ok();
+    let [first, _, third] = chain(&gate, json!({"conversation": conversation["id"]})).await;
+    assert_eq!(gate.delete(&path(&first, "")).await.status, 200);
+    let body = json!({"model": MODEL, "input": "fourth", "previous_response_id": third["id"]});
+    gate.respond(body).await;
+    assert_eq!(asked(&gate), ["note", "second", "Yes.", "third", "Yes.", "fourth"]);
+}
+
+/// Results whose calls were deleted are still told.
+#[tokio::test]
+async fn results_go_on_without_their_deleted_call() {
+    let call = Script::new().call("t", json!({"city": "x"})).finish();
+    let gate = Gate::scripted(call.text("Rain.").finish().text("Bye.")).await;
+    let first = gate.respond(json!({"model": MODEL, "input": "go", "tools": [tool("t")]})).await;
+    let call = &items(&first, "function_call")[0]["call_id"];
+    let result = json!([{"type": "function_call_output", "call_id": call, "output": "rain"}]);
+    let body = json!({"model": MODEL, "input": result, "tools": [tool("t")], "previous_response_id": first["id"]});
+    let second = gate.respond(body).await;
+    gate.delete(&path(&first, "")).await.ok();
+    let body = json!({"model": MODEL, "input": "bye", "previous_response_id": second["id"]});
+    assert_eq!(words(&gate.respond(body).await), "Bye.");
+    assert!(!gate.last_asked().to_string().contains("\"go\""));
+}
+
 #[tokio::test]
 async fn an_item_reference_becomes_the_item() {
     let gate = Gate::scripted(Script::new().text("Well said.").times(0)).await;
@@ -64,63 +166,6 @@ async fn an_item_reference_becomes_the_item() {
     let asked = gate.last_asked();
     assert_eq!(asked["contents"][1]["parts"][0]["text"], "Well said.", "{asked}");
     gate.check_signatures(true);
-}
-
-#[tokio::test]
-async fn a_background_response_is_polled_and_streamed_again() {
-    let gate = Gate::scripted(Script::new().text("A long story.").times(0)).await;
-    let body = json!({"model": MODEL, "input": "x", "background": true, "stream": true});
-    let got = gate.post("/v1/responses", body).await;
-    let events = got.events();
-    let made = &events.last().unwrap()["response"];
-    assert_eq!((&made["status"], &made["background"]), (&json!("completed"), &json!(true)));
-    let again = gate.get(&path(made, "?stream=true")).await;
-    assert_eq!(again.text, got.text);
-    let rest = gate.get(&path(made, "?stream=true&starting_after=3")).await.events();
-    assert_eq!(rest, events[4..]);
-
-    let body = json!({"model": MODEL, "input": "x", "background": true});
-    let queued = gate.respond(body).await;
-    assert_eq!(queued["status"], "queued");
-    // Streaming it waits for the end.
-    let events = gate.get(&path(&queued, "?stream=true")).await.events();
-    assert_eq!(events.last().unwrap()["type"], "response.completed");
-    let done = gate.get(&path(&queued, "")).await.ok();
-    assert_eq!((&done["status"], words(&done).as_str()), (&json!("completed"), "A long story."));
-    let next = json!({"model": MODEL, "input": "y", "previous_response_id": queued["id"]});
-    assert_eq!(gate.post("/v1/responses", next).await.status, 200);
-    let unstored = json!({"model": MODEL, "input": "x", "background": true, "store": false});
-    assert_eq!(gate.post("/v1/responses", unstored).await.status, 400);
-}
-
-#[tokio::test]
-async fn a_background_response_is_cancelled() {
-    let fault = Fault::Stall { after: 0, ms: None };
-    let config = SimConfig {
-        faults: vec![FaultRule { fault, when: When::Always }],
-        ..SimConfig::scripted(Script::new().text("never").times(0))
-    };
-    let gate = Gate::with(config, "").await;
-    let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
-    let cancelled = gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
-    assert_eq!(cancelled["status"], "cancelled");
-    assert_eq!(gate.get(&path(&queued, "")).await.ok()["status"], "cancelled");
-    let again = gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
-    assert_eq!(again["status"], "cancelled");
-}
-
-#[tokio::test]
-async fn a_background_failure_can_be_asked_for() {
-    let fault = serde_json::from_value(json!({"kind": "status", "code": 400})).unwrap();
-    let config = SimConfig {
-        faults: vec![FaultRule { fault, when: When::Always }],
-        ..SimConfig::scripted(Script::new().text("never").times(0))
-    };
-    let gate = Gate::with(config, "").await;
-    let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
-    let events = gate.get(&path(&queued, "?stream=true")).await.events();
-    assert_eq!(events.last().unwrap()["type"], "response.failed");
-    assert_eq!(gate.get(&path(&queued, "")).await.ok()["status"], "failed");
 }
 
 #[tokio::test]

@@ -1,5 +1,9 @@
 //! A gateway on a port of its own, and a client for it.
 
+// The dialect's rules, as the core's own tests have them.
+#[path = "../../../toolgate-core/tests/grammar/responses.rs"]
+pub(crate) mod grammar;
+
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
@@ -118,6 +122,21 @@ impl Gate {
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> Got {
         self.send(Method::POST, path, "a", Some(&body)).await
+    }
+
+    /// The report of losses beside an answer.
+    pub(crate) async fn reported(&self, path: &str, body: &Value) -> (String, Got) {
+        let url = format!("http://{}{path}", self.running.addr);
+        let request = Request::post(url)
+            .header("authorization", "Bearer a")
+            .header("x-toolgate-report", "1")
+            .body(Full::new(Bytes::from(body.to_string())));
+        let response = self.client.request(request.unwrap()).await.unwrap();
+        let report = response.headers().get("x-toolgate-report");
+        let report = report.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
+        let status = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (report, Got { status, text: String::from_utf8(bytes.to_vec()).unwrap() })
     }
 
     pub(crate) async fn get(&self, path: &str) -> Got {

@@ -74,6 +74,36 @@ async fn a_streamed_thread_goes_on_too() {
     gate.check_signatures(true);
 }
 
+/// A count is of what the turn would send: the whole thread, its system prompt and its tools.
+#[tokio::test]
+async fn a_thread_is_counted_whole() {
+    let gate = Gate::scripted(stepping(2)).await;
+    let first = gate.post("/v1/messages", first()).await.ok();
+    let second = gate.post("/v1/messages", next(&first["id"], &call(&first))).await.ok();
+    let mut body = next(&second["id"], &call(&second));
+    body.as_object_mut().unwrap().remove("max_tokens");
+    let path = "/v1/messages/count_tokens";
+    let counted = gate.post(path, body).await.ok()["input_tokens"].as_u64().unwrap();
+    let asked = gate.last_asked()["generateContentRequest"].clone();
+    gate.post("/v1/messages", next(&second["id"], &call(&second))).await.ok();
+    let sent = gate.last_asked();
+    for name in ["contents", "systemInstruction", "tools"] {
+        assert_eq!(asked[name], sent[name], "{name}");
+        assert!(!sent[name].is_null(), "{name}");
+    }
+    let alone =
+        json!({"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "ok"}]});
+    let alone = gate.post(path, alone).await.ok()["input_tokens"].as_u64().unwrap();
+    assert!(counted > 3 * alone, "{counted} {alone}");
+    let lost = gate.post(path, next(&json!("msg_lost"), &json!("toolu_1"))).await;
+    assert_eq!(lost.status, 404, "{lost:?}");
+    assert_eq!(lost.json()["error"]["details"]["error_code"], "thread_not_found");
+    let wrong = json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "thread": {"type": "continue"}});
+    let wrong = gate.post(path, wrong).await;
+    assert_eq!(wrong.status, 400, "{wrong:?}");
+    assert!(wrong.text.contains("thread.previous_message_id"), "{wrong:?}");
+}
+
 #[tokio::test]
 async fn an_unknown_thread_is_sent_again() {
     let gate = Gate::new().await;

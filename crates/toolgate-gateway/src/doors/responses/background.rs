@@ -4,6 +4,7 @@
 //! whether the answer is still wanted: the others can tell, cancel and delete it.
 
 use std::collections::HashMap;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,9 @@ use hyper::body::Frame;
 use tokio::sync::watch;
 use toolgate_core::canon::{DecodeOptions, Encoder as _, Event, Failure, FailureKind, Start};
 use toolgate_core::json::Raw;
-use toolgate_core::responses::{Framing, StreamEncoder, decode_request};
+use toolgate_core::responses::{
+    Framing, StreamEncoder, decode_request, encode_broken_off, with_status,
+};
 use toolgate_core::translate::Echo;
 
 use super::door::{DIALECT, json, wrong};
@@ -77,6 +80,12 @@ impl Live {
         drop(self.told.subscribe().wait_for(|(_, ended)| *ended).await);
     }
 
+    /// How far it is.
+    fn status(&self) -> &'static str {
+        let (told, _) = *self.told.borrow();
+        if told == 0 { QUEUED } else { IN_PROGRESS }
+    }
+
     fn events(&self) -> MutexGuard<'_, Vec<Bytes>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,9 +138,9 @@ pub(super) async fn begin(visit: Visit, opened: Opened) -> Result<Reply, Refused
     }
     let encoder = StreamEncoder::new(echo.clone(), visit.stamp(), visit.app.sealer.clone());
     let id = encoder.response_id().to_owned();
-    let queued = with_status(&encoder.response(), "queued");
+    let queued = restated(&encoder.response(), QUEUED, None);
     let live = visit.app.live.begin(visit.client.owner, &id);
-    say_alive(&visit, &id);
+    say_alive(&visit, &id, QUEUED);
     opened.keeper.keep(&Echo::Responses(echo), &queued).await;
     let task = Task { visit: visit.clone(), live: Arc::clone(&live), keeper: opened.keeper, id };
     let mut ask = Ask::new(DIALECT, opened.body, visit.client.owner);
@@ -149,22 +158,33 @@ struct Task {
 }
 
 impl Task {
-    async fn run(self, ask: Ask, encoder: StreamEncoder) {
-        let mut cancelled = self.live.cancelled.subscribe();
-        let made = tokio::select! {
-            made = self.make(&ask, encoder) => made,
-            // The sender lives as long as the answer does.
-            _ = cancelled.wait_for(|cancelled| *cancelled) => None,
-            () = self.until_unwanted() => None,
+    async fn run(self, ask: Ask, mut encoder: StreamEncoder) {
+        let mut unwanted = pin!(self.until_unwanted());
+        let begun = tokio::select! {
+            begun = turns::run(&self.visit, &ask) => Some(begun),
+            () = &mut unwanted => None,
         };
-        let (app, owner) = (&self.visit.app, self.visit.client.owner);
-        if made.is_none()
-            && let Some(queued) = app.store.get_one(owner, Kind::Answer, &self.id).await
-        {
-            let keep = app.config().state_retention;
-            let cancelled = Bytes::from(with_status(&queued, "cancelled"));
-            app.store.put(owner, Kind::Answer, &self.id, cancelled, keep);
+        match begun {
+            Some(Ok(outcome)) => {
+                // A stream was asked for.
+                if let Answered::Stream(pump) = outcome.result {
+                    let keeper = self.keeper.clone();
+                    let keeping = Keeping::new(keeper, outcome.echo, outcome.stamp);
+                    self.pump(pump, &keeping, unwanted).await;
+                }
+            }
+            Some(Err(failure)) => {
+                let events = ended(&mut encoder, failure);
+                self.keep(&encoder.response()).await;
+                self.tell(&events);
+            }
+            None => {
+                let events = ended(&mut encoder, cancelled());
+                self.keep(&restated(&encoder.response(), CANCELLED, None)).await;
+                self.tell(&events);
+            }
         }
+        let (app, owner) = (&self.visit.app, self.visit.client.owner);
         if app.store.get_one(owner, Kind::Answer, &self.id).await.is_some() {
             let events = self.live.events().concat();
             let keep = app.config().state_retention;
@@ -175,59 +195,101 @@ impl Task {
         app.store.delete(owner, Kind::Live, &self.id).await;
     }
 
-    /// Tells others that the answer is being made, until one of them cancels or deletes it.
+    /// Waits until somebody cancels or deletes the answer; tells others meanwhile that it is made.
     async fn until_unwanted(&self) {
+        let mut cancelled = self.live.cancelled.subscribe();
         let store = &self.visit.app.store;
         if !store.is_shared() {
-            return std::future::pending().await;
+            // The sender lives as long as the answer does.
+            return drop(cancelled.wait_for(|cancelled| *cancelled).await);
         }
         loop {
-            tokio::time::sleep(BEAT).await;
+            let heard = cancelled.wait_for(|cancelled| *cancelled);
+            if tokio::time::timeout(BEAT, heard).await.is_ok() {
+                return;
+            }
             let object = store.get_one(self.visit.client.owner, Kind::Answer, &self.id).await;
-            let is_wanted = object.is_some_and(|it| status(&it).as_deref() != Some("cancelled"));
+            let is_wanted = object.is_some_and(|it| status(&it).as_deref() != Some(CANCELLED));
             if !is_wanted && !store.is_away() {
                 return;
             }
-            say_alive(&self.visit, &self.id);
+            say_alive(&self.visit, &self.id, self.live.status());
         }
     }
 
-    async fn make(&self, ask: &Ask, encoder: StreamEncoder) -> Option<()> {
-        let outcome = match turns::run(&self.visit, ask).await {
-            Ok(outcome) => outcome,
-            Err(failure) => {
-                self.fail(failure, encoder).await;
-                return Some(());
-            }
-        };
-        let Answered::Stream(pump) = outcome.result else { return None };
-        let keeper = self.keeper.clone();
-        let keeping = Keeping::new(keeper, outcome.echo, outcome.stamp);
-        self.pump(pump, &keeping).await;
-        Some(())
-    }
-
-    async fn pump(&self, mut pump: Box<Pump>, keeping: &Keeping) {
-        while let Some(bytes) = pump.next().await {
+    /// Keeps and tells an answer as it comes.
+    async fn pump(
+        &self,
+        mut pump: Box<Pump>,
+        keeping: &Keeping,
+        mut unwanted: Pin<&mut impl Future<Output = ()>>,
+    ) {
+        let mut is_cancelled = false;
+        loop {
+            let bytes = tokio::select! {
+                bytes = pump.next() => bytes,
+                () = &mut unwanted, if !is_cancelled => {
+                    is_cancelled = true;
+                    pump.abort(cancelled());
+                    continue;
+                }
+            };
+            let Some(bytes) = bytes else { return };
             if pump.has_ended()
                 && let Some(object) = keeping.object(&pump, &self.visit)
             {
-                keeping.keeper.keep(&keeping.echo, &object).await;
+                // What had ended well before that is what it is.
+                if is_cancelled && status(&object).as_deref() == Some("failed") {
+                    self.keep(&restated(&object, CANCELLED, None)).await;
+                } else {
+                    keeping.keeper.keep(&keeping.echo, &object).await;
+                }
             }
-            self.live.tell(&bytes);
+            self.tell(&bytes);
         }
     }
 
-    /// The client has its answer already: a failure is one more thing to be asked for.
-    async fn fail(&self, failure: Failure, mut encoder: StreamEncoder) {
-        let mut out = Vec::new();
-        encoder.event(&Event::Start(Start::default()), &mut out);
-        encoder.event(&Event::Fail(failure), &mut out);
+    /// Keeps the object, unless it was deleted.
+    async fn keep(&self, object: &[u8]) {
         let (app, owner) = (&self.visit.app, self.visit.client.owner);
-        let object = Bytes::from(encoder.response());
-        app.store.put(owner, Kind::Answer, &self.id, object, app.config().state_retention);
-        self.live.tell(&Bytes::from(out));
+        if app.store.get_one(owner, Kind::Answer, &self.id).await.is_some() {
+            let (object, keep) = (Bytes::copy_from_slice(object), app.config().state_retention);
+            app.store.put(owner, Kind::Answer, &self.id, object, keep);
+        }
     }
+
+    fn tell(&self, bytes: &Bytes) {
+        let before = self.live.status();
+        self.live.tell(bytes);
+        if before == QUEUED {
+            say_alive(&self.visit, &self.id, self.live.status());
+        }
+    }
+}
+
+/// The client has its answer already: a failure is one more thing to be asked for.
+fn ended(encoder: &mut StreamEncoder, failure: Failure) -> Bytes {
+    let mut out = Vec::new();
+    encoder.event(&Event::Start(Start::default()), &mut out);
+    encoder.event(&Event::Fail(failure), &mut out);
+    Bytes::from(out)
+}
+
+/// Before the model begins to answer.
+const QUEUED: &str = "queued";
+/// From then on.
+const IN_PROGRESS: &str = "in_progress";
+/// Nobody wants it any more.
+const CANCELLED: &str = "cancelled";
+
+/// What whoever watches an answer sees of its early end: OpenAI's streams have no other word for it.
+fn cancelled() -> Failure {
+    Failure::new(FailureKind::Cut, "the response was cancelled")
+}
+
+/// Why an answer is not made to its end.
+fn stopped() -> Failure {
+    Failure::new(FailureKind::Internal, "the gateway was stopped before the end")
 }
 
 /// How often somebody who makes an answer says so.
@@ -237,45 +299,78 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// How often an answer that is made elsewhere is looked for.
 const LOOK: Duration = Duration::from_millis(200);
 
-fn say_alive(visit: &Visit, id: &str) {
+/// Tells other gateways that an answer is being made, and how far it is.
+fn say_alive(visit: &Visit, id: &str, status: &'static str) {
     let store = &visit.app.store;
     if store.is_shared() {
-        store.put(visit.client.owner, Kind::Live, id, Bytes::from_static(b"1"), SILENCE);
+        let status = Bytes::from_static(status.as_bytes());
+        store.put(visit.client.owner, Kind::Live, id, status, SILENCE);
     }
 }
 
-/// Whether another gateway makes this answer, as far as one can tell.
-async fn is_elsewhere(visit: &Visit, id: &str) -> bool {
+/// How far another gateway is with this answer, as far as one can tell; `None`: it makes none.
+async fn elsewhere(visit: &Visit, id: &str) -> Option<&'static str> {
     let store = &visit.app.store;
-    store.is_shared()
-        && (store.get_one(visit.client.owner, Kind::Live, id).await.is_some() || store.is_away())
+    if !store.is_shared() {
+        return None;
+    }
+    match store.get_one(visit.client.owner, Kind::Live, id).await {
+        Some(status) if status == IN_PROGRESS => Some(IN_PROGRESS),
+        Some(_) => Some(QUEUED),
+        None => store.is_away().then_some(QUEUED),
+    }
 }
 
 fn is_unfinished(object: &[u8]) -> bool {
-    status(object).is_some_and(|it| it == "queued" || it == "in_progress")
+    status(object).is_some_and(|it| it == QUEUED || it == IN_PROGRESS)
 }
 
 /// A stored object as it is now: what nobody makes any more has failed.
 pub(super) async fn settled(visit: &Visit, id: &str, object: Bytes) -> Bytes {
-    let is_here = visit.app.live.get(visit.client.owner, id).is_some();
-    if !is_unfinished(&object) || is_here || is_elsewhere(visit, id).await {
+    if !is_unfinished(&object) {
         return object;
     }
-    let failure = Failure::new(FailureKind::Internal, "the gateway was stopped before the end");
+    let here = visit.app.live.get(visit.client.owner, id).map(|live| live.status());
+    let progress = match here {
+        Some(status) => Some(status),
+        None => elsewhere(visit, id).await,
+    };
+    if let Some(status) = progress {
+        return Bytes::from(restated(&object, status, None));
+    }
+    // It may have ended since it was looked for.
+    let kept = visit.app.store.get_one(visit.client.owner, Kind::Answer, id).await;
+    let object = kept.unwrap_or(object);
+    if !is_unfinished(&object) {
+        return object;
+    }
+    let failure = stopped();
     tracing::warn!(request = %visit.request_id, response = id, "{failure}");
-    Bytes::from(with_status(&object, "failed"))
+    Bytes::from(restated(&object, "failed", Some(&failure)))
 }
 
 /// Cancels an answer that is made elsewhere.
 pub(super) async fn cancel_elsewhere(visit: &Visit, id: &str, object: Bytes) -> Bytes {
-    if !is_unfinished(&object) || !is_elsewhere(visit, id).await {
+    if !is_unfinished(&object) || elsewhere(visit, id).await.is_none() {
         return object;
     }
     let (app, owner) = (&visit.app, visit.client.owner);
-    let cancelled = Bytes::from(with_status(&object, "cancelled"));
+    let cancelled = Bytes::from(restated(&object, CANCELLED, None));
     app.store.put(owner, Kind::Answer, id, cancelled.clone(), app.config().state_retention);
     app.store.settle().await;
     cancelled
+}
+
+/// The events from number `at` on of an answer whose maker was stopped, and its events with it.
+pub(super) async fn broken_off(visit: &Visit, id: &str, at: usize) -> Option<Vec<u8>> {
+    let object = visit.app.store.get_one(visit.client.owner, Kind::Answer, id).await?;
+    let failure = match status(&object)?.as_str() {
+        QUEUED | IN_PROGRESS => stopped(),
+        CANCELLED => cancelled(),
+        _ => return None,
+    };
+    let object = std::str::from_utf8(&object).ok()?;
+    Some(encode_broken_off(object, &failure, u64::try_from(at).unwrap_or(u64::MAX)))
 }
 
 /// The events of an answer that was made here or elsewhere, when it is made.
@@ -283,7 +378,7 @@ pub(super) async fn events(visit: &Visit, id: &str) -> Option<Bytes> {
     let (store, owner) = (&visit.app.store, visit.client.owner);
     loop {
         // In this order: an end between the two looks is not missed.
-        let is_elsewhere = is_elsewhere(visit, id).await;
+        let is_elsewhere = elsewhere(visit, id).await.is_some();
         let events = store.get_one(owner, Kind::Events, id).await;
         if events.is_some() || !is_elsewhere || store.is_away() {
             return events;
@@ -299,10 +394,6 @@ fn status(object: &[u8]) -> Option<String> {
         .map(|text| text.decode().into_owned())
 }
 
-/// A response object with another status.
-fn with_status(object: &[u8], new: &str) -> Vec<u8> {
-    let text = String::from_utf8_lossy(object);
-    let old = status(object).unwrap_or_default();
-    text.replacen(&format!("\"status\":\"{old}\""), &format!("\"status\":\"{new}\""), 1)
-        .into_bytes()
+fn restated(object: &[u8], status: &str, failure: Option<&Failure>) -> Vec<u8> {
+    with_status(&String::from_utf8_lossy(object), status, failure)
 }

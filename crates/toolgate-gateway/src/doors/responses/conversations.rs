@@ -3,6 +3,7 @@
 use http::Request;
 use hyper::body::Incoming;
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw, write};
+use toolgate_core::responses::check_metadata;
 use toolgate_core::translate::Dialect;
 
 use super::door::{json as answer, wrong};
@@ -67,8 +68,8 @@ async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refuse
     let fields: Fields<'_> = json::look(session::text(&body)?, &Path::Root)?;
     let given = |name: &str| fields.get(name).filter(|raw| raw.kind() != Json::Null);
     let metadata = given("metadata");
-    if metadata.is_some_and(|raw| raw.kind() != Json::Object) {
-        return Err(wrong("metadata: expected an object"));
+    if let Some(metadata) = metadata {
+        check_metadata(metadata)?;
     }
     let items = match given("items").map(Raw::items) {
         None => Vec::new(),
@@ -149,16 +150,7 @@ pub(super) async fn delete(visit: &Visit, id: &str) -> Result<Reply, Refused> {
 /// All items, oldest first. What was said in Gemini's form is shown as such.
 async fn all(conversation: &Conversation<'_>) -> Vec<String> {
     let (_, said) = conversation.read().await;
-    let shown = |(at, said): (usize, Said)| match said.dialect {
-        Dialect::Gemini => {
-            format!(
-                "{{\"id\":\"gc_{at:06}\",\"type\":\"gemini_content\",\"content\":{}}}",
-                said.json
-            )
-        }
-        Dialect::Anthropic | Dialect::Chat | Dialect::Responses => said.json,
-    };
-    said.into_iter().enumerate().map(shown).collect()
+    said.into_iter().map(|said| said.json).collect()
 }
 
 /// `GET /v1/conversations/{id}/items`
@@ -203,8 +195,7 @@ pub(super) async fn item(visit: &Visit, id: &str, item: &str) -> Result<Reply, R
 pub(super) async fn remove(visit: &Visit, id: &str, item: &str) -> Result<Reply, Refused> {
     let conversation = of(visit, id);
     let head = head(&conversation).await?;
-    let (_, said) = conversation.read().await;
-    if !said.iter().any(|said| id_of(&said.json).as_deref() == Some(item)) {
+    if !all(&conversation).await.iter().any(|it| id_of(it).as_deref() == Some(item)) {
         return Err(no_item(item));
     }
     conversation.remove(item);

@@ -19,3 +19,4 @@ mod stored;
 
 pub(crate) use background::LiveAnswers;
 pub(crate) use door::responses;
+pub(super) use page::parameter;

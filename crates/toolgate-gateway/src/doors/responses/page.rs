@@ -14,7 +14,7 @@ pub(super) struct Page {
 }
 
 /// The value of a query's parameter.
-pub(super) fn parameter<'q>(query: &'q str, name: &str) -> Option<&'q str> {
+pub(in crate::doors) fn parameter<'q>(query: &'q str, name: &str) -> Option<&'q str> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 

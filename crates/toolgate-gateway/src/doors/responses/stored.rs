@@ -1,7 +1,5 @@
 //! Responses that were stored: asked for, listed, cancelled, deleted.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use toolgate_core::json::{Raw, write};
 
@@ -10,7 +8,7 @@ use super::door::{json, wrong};
 use super::page::{Page, parameter};
 use crate::doors::Visit;
 use crate::reply::{self, Reply};
-use crate::session::{self, Refused};
+use crate::session::{self, Refused, away};
 use crate::store::Kind;
 
 fn missing(id: &str) -> Refused {
@@ -38,22 +36,31 @@ pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Rep
     }
     let after = match parameter(query, "starting_after").map(str::parse::<usize>) {
         None => 0,
-        Some(Ok(number)) => number + 1,
+        Some(Ok(number)) => number.saturating_add(1),
         Some(Err(_)) => return Err(wrong("starting_after: must be a sequence number")),
     };
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
         return Ok(reply::stream("text/event-stream", background::shown(live, after)));
     }
-    let Some(events) = background::events(visit, id).await else {
-        let message = "stream: only responses that were streamed, or made in the background, can be streamed again";
-        return Err(wrong(message));
+    let events = match background::events(visit, id).await {
+        Some(events) => from(&events, after),
+        None if visit.app.store.is_away() => return Err(away().into()),
+        None => match background::broken_off(visit, id, after).await {
+            Some(events) => Bytes::from(events),
+            None => return Err(wrong(NOT_STREAMED)),
+        },
     };
-    let mut left = &events[..];
-    for _ in 0..after {
-        let end = memchr::memmem::find(left, b"\n\n").map_or(left.len(), |end| end + 2);
-        left = &left[end..];
-    }
-    Ok(reply::stream("text/event-stream", reply::full(Bytes::copy_from_slice(left))))
+    Ok(reply::stream("text/event-stream", reply::full(events)))
+}
+
+const NOT_STREAMED: &str =
+    "stream: only responses that were streamed, or made in the background, can be streamed again";
+
+/// The events from number `at` on.
+fn from(events: &Bytes, at: usize) -> Bytes {
+    let Some(last) = at.checked_sub(1) else { return events.clone() };
+    let end = memchr::memmem::find_iter(events, b"\n\n").nth(last);
+    events.slice(end.map_or(events.len(), |end| end + 2)..)
 }
 
 /// `DELETE /v1/responses/{id}`
@@ -61,10 +68,10 @@ pub(super) async fn delete(visit: &Visit, id: &str) -> Result<Reply, Refused> {
     object(visit, id).await?;
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
         live.cancel();
+        // What it still writes down is deleted with the rest.
+        live.ended().await;
     }
-    for kind in [Kind::Answer, Kind::Turn, Kind::Events] {
-        visit.app.store.delete(visit.client.owner, kind, id).await;
-    }
+    session::delete_response(&visit.app, visit.client.owner, id).await;
     let mut out = b"{".to_vec();
     write::key(&mut out, "id");
     write::string(&mut out, id);
@@ -80,7 +87,7 @@ pub(super) async fn cancel(visit: &Visit, id: &str) -> Result<Reply, Refused> {
     }
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
         live.cancel();
-        Arc::clone(&live).ended().await;
+        live.ended().await;
     }
     let kept = object(visit, id).await?;
     let kept = background::cancel_elsewhere(visit, id, kept).await;

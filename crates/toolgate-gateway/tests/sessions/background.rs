@@ -1,0 +1,134 @@
+//! Responses that are made whether or not somebody waits for them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
+
+use super::support::{Gate, grammar, words};
+
+const MODEL: &str = "gemini-3-flash";
+
+fn path(response: &Value, rest: &str) -> String {
+    format!("/v1/responses/{}{rest}", response["id"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn a_background_response_is_polled_and_streamed_again() {
+    let gate = Gate::scripted(Script::new().text("A long story.").times(0)).await;
+    let body = json!({"model": MODEL, "input": "x", "background": true, "stream": true});
+    let got = gate.post("/v1/responses", body).await;
+    let events = got.events();
+    let made = &events.last().unwrap()["response"];
+    assert_eq!((&made["status"], &made["background"]), (&json!("completed"), &json!(true)));
+    let again = gate.get(&path(made, "?stream=true")).await;
+    assert_eq!(again.text, got.text);
+    let rest = gate.get(&path(made, "?stream=true&starting_after=3")).await.events();
+    assert_eq!(rest, events[4..]);
+
+    let body = json!({"model": MODEL, "input": "x", "background": true});
+    let queued = gate.respond(body).await;
+    assert_eq!(queued["status"], "queued");
+    // Streaming it waits for the end.
+    let events = gate.get(&path(&queued, "?stream=true")).await.events();
+    assert_eq!(events.last().unwrap()["type"], "response.completed");
+    let done = gate.get(&path(&queued, "")).await.ok();
+    assert_eq!((&done["status"], words(&done).as_str()), (&json!("completed"), "A long story."));
+    let next = json!({"model": MODEL, "input": "y", "previous_response_id": queued["id"]});
+    assert_eq!(gate.post("/v1/responses", next).await.status, 200);
+    let unstored = json!({"model": MODEL, "input": "x", "background": true, "store": false});
+    assert_eq!(gate.post("/v1/responses", unstored).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_background_response_is_cancelled() {
+    let fault = Fault::Stall { after: 0, ms: None };
+    let config = SimConfig {
+        faults: vec![FaultRule { fault, when: When::Always }],
+        ..SimConfig::scripted(Script::new().text("never").times(0))
+    };
+    let gate = Gate::with(config, "").await;
+    let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
+    let cancelled = gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
+    assert_eq!(cancelled["status"], "cancelled");
+    assert_eq!(gate.get(&path(&queued, "")).await.ok()["status"], "cancelled");
+    let again = gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
+    assert_eq!(again["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_background_failure_can_be_asked_for() {
+    let fault = serde_json::from_value(json!({"kind": "status", "code": 400})).unwrap();
+    let config = SimConfig {
+        faults: vec![FaultRule { fault, when: When::Always }],
+        ..SimConfig::scripted(Script::new().text("never").times(0))
+    };
+    let gate = Gate::with(config, "").await;
+    let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
+    let events = gate.get(&path(&queued, "?stream=true")).await.events();
+    assert_eq!(events.last().unwrap()["type"], "response.failed");
+    assert_eq!(gate.get(&path(&queued, "")).await.ok()["status"], "failed");
+}
+
+/// A model that says one sentence of two and falls silent.
+async fn silent() -> Gate {
+    let script = Script::new().chunk("A sentence, ").chunk("cut.");
+    Gate::scripted(script.fault(Fault::Stall { after: 1, ms: None }).times(0)).await
+}
+
+/// Waits until a response is as far as that.
+async fn until(gate: &Gate, response: &Value, status: &str) {
+    for _ in 0..2000 {
+        if gate.get(&path(response, "")).await.ok()["status"] == status {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("it never was {status}");
+}
+
+#[tokio::test]
+async fn a_background_response_is_in_progress_while_the_model_speaks() {
+    let gate = silent().await;
+    let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
+    assert_eq!(queued["status"], "queued");
+    until(&gate, &queued, "in_progress").await;
+    let now = gate.get(&path(&queued, "")).await.ok();
+    assert_eq!((&now["id"], &now["error"]), (&queued["id"], &Value::Null));
+    gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
+}
+
+/// Whoever watches sees an end, in the middle of the words and before the first.
+#[tokio::test]
+async fn whoever_watches_a_cancelled_response_sees_its_end() {
+    let stalled = Fault::Stall { after: 0, ms: None };
+    let wordless = SimConfig {
+        faults: vec![FaultRule { fault: stalled, when: When::Always }],
+        ..SimConfig::scripted(Script::new().text("never").times(0))
+    };
+    for (gate, said) in [(silent().await, true), (Gate::with(wordless, "").await, false)] {
+        let queued = gate.respond(json!({"model": MODEL, "input": "x", "background": true})).await;
+        let at = path(&queued, "?stream=true");
+        let watch = gate.get(&at);
+        let cancel = async {
+            if said {
+                until(&gate, &queued, "in_progress").await;
+            }
+            gate.post(&path(&queued, "/cancel"), json!({})).await.ok()
+        };
+        let (watched, cancelled) = tokio::join!(watch, cancel);
+        assert_eq!(
+            (&cancelled["status"], &cancelled["error"]),
+            (&"cancelled".into(), &Value::Null)
+        );
+        assert_eq!(words(&cancelled), if said { "A sentence, " } else { "" });
+        grammar::check_response(cancelled.to_string().as_bytes()).unwrap();
+        assert_eq!(gate.get(&path(&queued, "")).await.ok(), cancelled);
+        grammar::check_stream(watched.text.as_bytes()).unwrap();
+        let last = watched.events().pop().unwrap();
+        assert_eq!(last["type"], "response.failed", "{last}");
+        assert_eq!(last["response"]["error"]["message"], "the response was cancelled");
+        assert_eq!(last["response"]["output"], cancelled["output"]);
+        assert_eq!(gate.get(&at).await.text, watched.text, "and so does whoever comes later");
+    }
+}
