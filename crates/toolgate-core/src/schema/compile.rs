@@ -8,7 +8,7 @@ use super::finding::{Effect, Findings};
 use super::node::{Additional, Node};
 use super::read::Reader;
 use super::tree::Tree;
-use crate::canon::{Losses, SchemaForm};
+use crate::canon::{BadRequest, Losses, SchemaForm};
 use crate::json::Raw;
 
 /// A larger schema is not looked into.
@@ -49,11 +49,9 @@ pub struct Compiled {
     pub note: Option<String>,
     /// What was changed; `at` is a path inside the schema (`properties.a.const`).
     pub losses: Losses,
-    /// What is wrong with the client's schema itself, where something is. It was repaired; who
-    /// wants to be strict can refuse the request instead.
-    pub invalid: Option<String>,
-    /// Why the tool cannot be sent at all, where it cannot.
-    pub refused: Option<String>,
+    /// What is wrong with the client's schema itself, where something is, and where in it. It was
+    /// repaired; who wants to be strict can refuse the request instead.
+    pub invalid: Option<BadRequest>,
     /// The client's schema, for checking arguments.
     pub checker: Arc<Checker>,
 }
@@ -95,6 +93,7 @@ pub(super) struct Outcome<'t> {
     pub(super) json: String,
     pub(super) note: Option<String>,
     pub(super) findings: Findings<'t>,
+    pub(super) invalid: Option<BadRequest>,
 }
 
 /// The schema's tree; a schema that is too large is as good as none.
@@ -112,8 +111,7 @@ fn finished(tree: &Tree<'_>, mut outcome: Outcome<'_>, checker: Arc<Checker>) ->
         json: outcome.json,
         note: outcome.note,
         losses: outcome.findings.losses(tree),
-        invalid: outcome.findings.first_fault(tree),
-        refused: None,
+        invalid: outcome.invalid,
         checker,
     }
 }
@@ -130,6 +128,7 @@ pub(super) fn arguments<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) ->
     } else {
         emit::clean(&mut document, &mut findings);
     }
+    let invalid = findings.first_fault(tree);
     let mut note = notes(&mut document.root);
     if takes_nothing(&document.root, lowered) {
         if let Some(description) = document.root.description.take() {
@@ -139,17 +138,17 @@ pub(super) fn arguments<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) ->
             });
         }
         let json = String::new();
-        return Outcome { placement: Placement::Absent, json, note, findings };
+        return Outcome { placement: Placement::Absent, json, note, findings, invalid };
     }
     match emit {
-        Emit::JsonSchemaRaw => as_written(tree, form),
+        Emit::JsonSchemaRaw => Outcome { invalid, ..as_written(tree, form) },
         Emit::JsonSchema => {
             let json = emit::json_schema(&document);
-            Outcome { placement: Placement::JsonSchema, json, note, findings }
+            Outcome { placement: Placement::JsonSchema, json, note, findings, invalid }
         }
         Emit::ParametersDeveloper | Emit::ParametersVertex => {
             let json = emit::parameters(&document);
-            Outcome { placement: Placement::Parameters, json, note, findings }
+            Outcome { placement: Placement::Parameters, json, note, findings, invalid }
         }
     }
 }
@@ -165,16 +164,17 @@ fn output<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) -> Outcome<'t> {
     let (mut document, mut findings) = Reader::new(tree, form, lowered).document(tree, false);
     if lowered {
         let document = emit::lower(&document, &mut findings);
-        let json = emit::parameters(&document);
-        return Outcome { placement: Placement::Parameters, json, note: None, findings };
+        let (json, invalid) = (emit::parameters(&document), findings.first_fault(tree));
+        return Outcome { placement: Placement::Parameters, json, note: None, findings, invalid };
     }
     emit::clean(&mut document, &mut findings);
-    let json = emit::json_schema(&document);
-    Outcome { placement: Placement::JsonSchema, json, note: None, findings }
+    let (json, invalid) = (emit::json_schema(&document), findings.first_fault(tree));
+    Outcome { placement: Placement::JsonSchema, json, note: None, findings, invalid }
 }
 
 fn as_it_is<'t>(tree: &Tree<'t>, placement: Placement) -> Outcome<'t> {
-    Outcome { placement, json: tree.to_json(), note: None, findings: Findings::default() }
+    let (json, findings) = (tree.to_json(), Findings::default());
+    Outcome { placement, json, note: None, findings, invalid: None }
 }
 
 /// Where a schema goes that is sent as the client wrote it.
@@ -191,7 +191,7 @@ fn as_written<'t>(tree: &'t Tree<'t>, form: SchemaForm) -> Outcome<'t> {
     if tree.get("type").is_none() && tree.get("$ref").is_none() && tree.is_object() {
         outcome.json.insert_str(1, r#""type":"object","#);
         let detail = "arguments are always an object; the type was added";
-        outcome.findings.push(tree.text, "type", Effect::Repaired, detail);
+        outcome.findings.push(tree.text, "type", Effect::Adjusted, detail);
     }
     outcome
 }

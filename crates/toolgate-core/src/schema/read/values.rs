@@ -62,7 +62,8 @@ impl<'t> Reader<'t> {
             values.into_iter().filter_map(|value| converted(value, node.types)).collect();
         if kept.len() < total {
             let detail = "values that are not of the declared type were left out";
-            self.findings.push(place, "enum", Effect::Repaired, detail);
+            let effect = if kept.is_empty() { Effect::Repaired } else { Effect::Adjusted };
+            self.findings.push(place, "enum", effect, detail);
         }
         dedupe(&mut kept);
         let before = kept.len();

@@ -172,7 +172,9 @@ impl Checking<'_, '_> {
     fn finding(&self, at: &str, schema: &Tree<'_>, finding: &Finding<'_>) -> Diagnostic {
         let severity = match finding.effect {
             Effect::Rewritten | Effect::Described => Severity::Note,
-            Effect::Dropped | Effect::Repaired | Effect::Cut => Severity::Warning,
+            Effect::Dropped | Effect::Adjusted | Effect::Repaired | Effect::Cut => {
+                Severity::Warning
+            }
         };
         let inner = finding.at(schema);
         let at = if inner.is_empty() { at.to_owned() } else { format!("{at}.{inner}") };
@@ -224,6 +226,7 @@ fn freeform<'t>() -> Outcome<'t> {
             .to_owned(),
         note: None,
         findings: crate::schema::finding::Findings::default(),
+        invalid: None,
     }
 }
 

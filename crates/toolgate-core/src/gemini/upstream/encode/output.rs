@@ -104,18 +104,13 @@ fn json_mode<'r>(
     let mut compiled = None;
     if may_be_object(schema) {
         let object = options.cache.compile(Some(schema), *form, emit);
-        if let Some(reason) = &object.refused {
-            if options.strict {
-                let reason = format!("the schema of the answer cannot be used: {reason}");
-                return Err(BadRequest { at: AT.to_owned(), reason });
-            }
-            losses.push(note(AT, LossCode::SchemaKeyword, reason));
-            instruct(toolbox, request, losses);
-            return Ok(());
-        }
         compiled = Some(object).filter(|object| object.placement != Placement::Absent);
     }
     let compiled = compiled.unwrap_or_else(|| Arc::new(compile_output(schema, *form, emit)));
+    if let Some(fault) = compiled.invalid.as_ref().filter(|_| options.strict) {
+        let reason = format!("the schema of the answer is not valid: {}", fault.reason);
+        return Err(BadRequest { at: inside(AT, &fault.at), reason });
+    }
     report(&compiled.losses, losses);
     let name = match compiled.placement {
         Placement::Absent => return Ok(()),
@@ -140,7 +135,7 @@ fn answer_by_function<'r>(
     };
     let emit = emit(*form, rules, options);
     let compiled = options.cache.compile(Some(schema), *form, emit);
-    if !may_be_object(schema) || compiled.refused.is_some() {
+    if !may_be_object(schema) {
         instruct(toolbox, request, losses);
         return Ok(());
     }

@@ -108,18 +108,17 @@ impl<'r> Toolbox<'r> {
                 continue;
             }
             let alias = rules.names.alias(name).to_owned();
-            let declared = match tool {
+            let (declared, input) = match tool {
                 Tool::Function(function) => {
                     let place = place(tool, at);
-                    declare_function(function, alias, place, rules, options, losses)?
+                    declare_function(function, alias, &place, rules, options, losses)?
                 }
-                Tool::Freeform { description, grammar, .. } => Some((
+                Tool::Freeform { description, grammar, .. } => (
                     declare_freeform(alias, description.as_ref(), grammar.as_ref(), rules, options),
                     ToolInput::Freeform,
-                )),
-                Tool::Server(_) => None,
+                ),
+                Tool::Server(_) => continue,
             };
-            let Some((declared, input)) = declared else { continue };
             if declared.alias != name.name || name.namespace.is_some() {
                 let detail = format!("Gemini knows it as `{}`", declared.alias);
                 let loss = note(&place(tool, at), LossCode::NameAliased, &detail);
