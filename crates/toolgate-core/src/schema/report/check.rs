@@ -227,6 +227,7 @@ fn freeform<'t>() -> Outcome<'t> {
         note: None,
         findings: crate::schema::finding::Findings::default(),
         invalid: None,
+        is_object: true,
     }
 }
 

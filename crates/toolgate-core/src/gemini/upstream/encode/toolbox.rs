@@ -10,7 +10,7 @@ use crate::canon::{
     BadRequest, Loss, LossCode, Losses, Request, ServerTool, Tool, ToolChoice, ToolName,
 };
 use crate::gemini::upstream::history::{Rules, camel};
-use crate::gemini::upstream::{Backend, Mixing, ToolEntry, ToolInput};
+use crate::gemini::upstream::{AnswerFunction, Backend, Mixing, ToolEntry, ToolInput};
 
 /// More declarations are refused.
 const MAX_FUNCTIONS: usize = 512;
@@ -69,9 +69,9 @@ impl<'r> Toolbox<'r> {
     }
 
     /// The function that stands for a structured answer.
-    pub(super) fn answer_function(&self) -> Option<&str> {
+    pub(super) fn answer_function(&self) -> Option<&AnswerFunction> {
         match &self.output {
-            Output::Function(name) => Some(name),
+            Output::Function(function) => Some(function),
             Output::Words | Output::Json { .. } => None,
         }
     }
