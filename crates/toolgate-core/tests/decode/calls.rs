@@ -179,13 +179,14 @@ fn one_call_at_a_time() {
     };
     check_with(
         &exchange,
-        &[&call("a"), &call("b"), r#"{"text":"c"}"#],
+        &[&call("a"), &call("b"), r#"{"text":"c"}"#, &call("d")],
         "STOP",
         &[
             r#"call Bash {"command":"a"} id - signature -"#,
             r#"text "c""#,
             "finish ToolCalls",
             "CallDropped calls[1]",
+            "CallDropped calls[2]",
         ],
     );
 }

@@ -212,8 +212,9 @@ impl Turn {
         let shown = tool.to_string();
         if exchange.one_call && self.calls > 0 {
             let detail = "the client wants one call at a time";
+            self.left_out += 1;
             self.lose_of(
-                format!("calls[{}]", self.calls),
+                format!("calls[{}]", self.calls + self.left_out - 1),
                 LossCode::CallDropped,
                 detail,
                 Some(shown),

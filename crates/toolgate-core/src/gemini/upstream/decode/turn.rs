@@ -46,6 +46,8 @@ pub(super) struct Turn {
     pub(super) has_answered: bool,
     /// How many calls were given on.
     pub(super) calls: usize,
+    /// How many calls more there were than the client wants.
+    pub(super) left_out: usize,
     /// The call that is not whole yet.
     pub(super) open: Option<Open>,
     pub(super) grounding: Vec<Raw<'static>>,
@@ -73,6 +75,7 @@ impl Turn {
             has_content: false,
             has_answered: false,
             calls: 0,
+            left_out: 0,
             open: None,
             grounding: Vec::new(),
             metadata: Vec::new(),
