@@ -254,9 +254,20 @@ fn pictures_and_documents() {
             {"type": "image", "source": {"type": "url", "url": "https://a.example/p.png"}},
             {"type": "image", "source": {"type": "url", "url": "data:image/gif;base64,R0lG"}},
             {"type": "image", "source": {"type": "file", "file_id": "file_01"}},
+            {"type": "document", "source": {"type": "file", "file_id": "01"}, "title": "T"},
+            {"type": "document", "source": {"type": "file", "file_id": "files/abc"}},
+            {"type": "image", "source": {"type": "file", "file_id": "gs://b/p.png"}},
         ]),
-        &["uri - https://a.example/p.png", "inline image/gif R0lG", "uri - file_01"],
-        &["messages[1].content[2].source.file_id Changed"],
+        &[
+            "uri - https://a.example/p.png",
+            "inline image/gif R0lG",
+            "uri application/pdf files/abc",
+            "uri - gs://b/p.png",
+        ],
+        &[
+            "messages[1].content[2].source.file_id PartDropped",
+            "messages[1].content[3].source.file_id PartDropped",
+        ],
     );
     check(
         "user",
