@@ -30,7 +30,6 @@ pub(super) struct Reader<'a, 's> {
 pub(super) struct Twins {
     pub(super) code: usize,
     pub(super) code_result: usize,
-    pub(super) search: bool,
 }
 
 /// The string, which must be there and say something.
@@ -298,8 +297,6 @@ impl Twins {
         let Some(fields) = part.fields() else { return };
         self.code += usize::from(fields.get("executableCode").is_some());
         self.code_result += usize::from(fields.get("codeExecutionResult").is_some());
-        let server = fields.get("toolCall").or_else(|| fields.get("toolResponse"));
-        self.search |= server.is_some_and(|server| server.get().contains("GOOGLE_SEARCH"));
     }
 }
 

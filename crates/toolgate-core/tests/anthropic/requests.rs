@@ -424,6 +424,41 @@ fn server_tools_of_the_past_are_told_in_words() {
     );
 }
 
+/// What our own answers show of Gemini's searches and code is nothing that the model said.
+#[test]
+fn what_we_show_is_not_put_into_the_models_mouth() {
+    let code = |id: &str| {
+        json!([
+            {"type": "text", "text": "Let me see."},
+            {"type": "server_tool_use", "id": id, "name": "code_execution", "input": {"code": "1"}},
+            {"type": "code_execution_tool_result", "tool_use_id": id, "content": {
+                "type": "code_execution_result", "stdout": "1", "stderr": "", "return_code": 0, "content": []}},
+        ])
+    };
+    let search = |id: &str| {
+        json!([
+            {"type": "text", "text": "Found."},
+            {"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": "rust"}},
+            {"type": "web_search_tool_result", "tool_use_id": id, "content": []},
+        ])
+    };
+    check("assistant", &search("srvtoolu_tgAAAAAAAAAAAA"), &["text Found."], &[]);
+    check(
+        "assistant",
+        &code("srvtoolu_tgAAAAAAAAAAAA"),
+        &["text Let me see."],
+        &["messages[1].content[1] PartDropped", "messages[1].content[2] PartDropped"],
+    );
+    // Another vendor's are told in words.
+    for content in [search("srvtoolu_01"), code("srvtoolu_01")] {
+        let said =
+            json!([{"role": "user", "content": "go"}, {"role": "assistant", "content": content}]);
+        let body = body(&json!({"messages": said}));
+        let decoded = decode(&body);
+        assert_eq!(decoded.request.turns[1].parts.len(), 3);
+    }
+}
+
 /// A block of tomorrow is kept, whatever its fields hold, and does not spoil the others.
 #[test]
 fn r34_unknown_blocks_are_kept() {
