@@ -43,7 +43,7 @@ fn write_content(
         write::comma(out);
         out.push(b'{');
         match piece {
-            Piece::Text { text, signature } => {
+            Piece::Text { text, signature, .. } => {
                 write::key(out, "text");
                 text.write(out);
                 write_signature(out, *signature);

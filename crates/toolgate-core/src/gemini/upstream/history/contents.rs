@@ -41,6 +41,8 @@ pub(in crate::gemini::upstream) enum Piece<'r> {
     Text {
         text: &'r Text<'r>,
         signature: Option<Sent<'r>>,
+        /// The signature came in an envelope, which clients put where it suits them.
+        is_loose: bool,
     },
     Thought {
         text: &'r Text<'r>,
@@ -171,9 +173,14 @@ impl<'r> Builder<'r, '_> {
     fn piece(&mut self, part: &'r Part<'r>, models: bool, at: (usize, usize)) -> Option<Piece<'r>> {
         match part {
             Part::Text { text, signature } => {
+                let is_loose = signature.as_ref().is_some_and(|own| own.issuer().is_some());
                 let signature =
                     if models { self.ledger.judge(signature.as_ref(), at) } else { None };
-                (signature.is_some() || !text.is_empty()).then_some(Piece::Text { text, signature })
+                (signature.is_some() || !text.is_empty()).then_some(Piece::Text {
+                    text,
+                    signature,
+                    is_loose,
+                })
             }
             Part::Thought { text, signature } => {
                 let signature =
@@ -293,7 +300,8 @@ impl<'r> Builder<'r, '_> {
             match part {
                 ResultPart::Text(text) if text.is_empty() => {}
                 ResultPart::Text(text) => {
-                    self.push(Speaker::User, Piece::Text { text, signature: None });
+                    let (signature, is_loose) = (None, false);
+                    self.push(Speaker::User, Piece::Text { text, signature, is_loose });
                 }
                 ResultPart::Json(raw) => self.push(Speaker::User, Piece::Words(raw.compact())),
                 ResultPart::Media(media) => {
