@@ -282,11 +282,9 @@ pub(super) struct AllowedTools<'a> {
 
 /// The name of a tool, in one of its forms.
 #[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "which fields are there says what kind it is")]
 pub(super) struct ToolRef<'a> {
-    #[serde(rename = "type")]
-    kind: Option<Known>,
-    #[serde(borrow)]
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Option<Text<'a>>,
     pub(super) function: Option<Named<'a>>,
     pub(super) custom: Option<Named<'a>>,
     pub(super) name: Option<Text<'a>>,

@@ -282,6 +282,10 @@ fn r25_r26_tool_choice() {
             &ToolChoice::Allowed { required, names: names.clone() },
         );
     }
+    check(
+        r#""tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"web_search"}]}"#,
+        &ToolChoice::Allowed { required: false, names: vec![ToolName::plain("web_search")] },
+    );
 }
 
 #[test]

@@ -273,6 +273,14 @@ fn deferred_tools_are_not_declared_and_513_are_too_many() {
     let (body, encoded) = encode(&with(many, ToolChoice::Unset), &dev(NEW));
     assert_eq!(declared(&body).len(), 512);
     assert_eq!(codes(&encoded), [LossCode::ToolDropped; 3]);
+    // What the client's choice names is not among those that go.
+    for choice in [one("t514"), allowed(true, &["t513", "t514"]), allowed(false, &["t514"])] {
+        let many = (0..515).map(|number| tool(&format!("t{number}"))).collect();
+        let (body, encoded) = encode(&with(many, choice), &dev(NEW));
+        assert_eq!(declared(&body).len(), 512);
+        assert!(declared(&body).contains(&"t514"));
+        assert_eq!(codes(&encoded), [LossCode::ToolDropped; 3]);
+    }
 }
 
 #[test]
@@ -423,6 +431,37 @@ fn g4_allowed_tools_in_auto_mode_are_validated() {
     );
     let none = json!({"functionCallingConfig": {"mode": "NONE"}});
     check_choice(&vertex(NEW), vec![tool("a"), search()], allowed(false, &["web_search"]), &none);
+}
+
+#[test]
+fn g2_g4_allowed_tools_hold_for_geminis_own_tools_too() {
+    let both = || vec![tool("a"), search()];
+    let function = json!({"googleSearch": {}});
+    for target in [dev(OLD), dev(NEW), vertex(OLD), vertex(NEW)] {
+        for required in [false, true] {
+            let (body, encoded) = encode(&with(both(), allowed(required, &["a"])), &target);
+            assert_eq!(declared(&body), ["a"]);
+            assert!(!body["tools"].as_array().unwrap().contains(&function), "{target:?}");
+            assert_eq!(codes(&encoded), []);
+            // Who allows nothing but the search shall have it.
+            let (body, _) = encode(&with(both(), allowed(required, &["web_search"])), &target);
+            assert!(body["tools"].as_array().unwrap().contains(&function), "{target:?}");
+            let mode = &body["toolConfig"]["functionCallingConfig"]["mode"];
+            assert!(declared(&body).is_empty() || mode == "NONE", "{target:?}");
+        }
+    }
+}
+
+#[test]
+fn r20_geminis_own_mode_stays_what_it_is() {
+    let own = |tool_choice| Request {
+        gemini: vec![("toolConfig.functionCallingConfig.mode", raw(r#""VALIDATED""#))],
+        ..with(vec![tool("a"), tool("b")], tool_choice)
+    };
+    for (choice, mode) in [(ToolChoice::Auto, "VALIDATED"), (ToolChoice::None, "NONE")] {
+        let (body, _) = encode(&own(choice), &dev(NEW));
+        assert_eq!(body["toolConfig"], json!({"functionCallingConfig": {"mode": mode}}));
+    }
 }
 
 #[test]
