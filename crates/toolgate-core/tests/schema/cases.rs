@@ -512,6 +512,16 @@ fn a15_lists_of_numbers_and_booleans_force_their_type() {
         r#"{"type":"INTEGER","minimum":1,"maximum":2,"description":"Must be one of: 1, 2."}"#,
     );
     check(
+        r#"{"type":"number","enum":["1e3"," 0.1","-7","x"]}"#,
+        r#"{"type":"number","enum":[1000,0.1,-7]}"#,
+        r#"{"type":"NUMBER","minimum":-7,"maximum":1000,"description":"Must be one of: 1000, 0.1, -7."}"#,
+    );
+    check(
+        r#"{"type":"integer","enum":["2.0","0.5","3"]}"#,
+        r#"{"type":"integer","enum":[2,3]}"#,
+        r#"{"type":"INTEGER","minimum":2,"maximum":3,"description":"Must be one of: 2, 3."}"#,
+    );
+    check(
         r#"{"type":"string","enum":[1,"two"]}"#,
         r#"{"type":"string","enum":["1","two"]}"#,
         r#"{"type":"STRING","enum":["1","two"]}"#,
