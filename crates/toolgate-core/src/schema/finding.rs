@@ -40,11 +40,11 @@ pub(crate) struct Finding<'t> {
     pub(crate) help: Option<Cow<'static, str>>,
 }
 
-/// Changes in the order they were met, each place and keyword once.
+/// Changes in the order they were met, each sort once for a place and keyword.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings<'t> {
     list: Vec<Finding<'t>>,
-    seen: BTreeSet<(usize, Cow<'t, str>)>,
+    seen: BTreeSet<(usize, Cow<'t, str>, Effect)>,
     left_out: usize,
     /// The first fault among those that were only counted.
     fault: Option<Box<Finding<'t>>>,
@@ -71,7 +71,7 @@ impl<'t> Findings<'t> {
     ) {
         let keyword = keyword.into();
         // A schema that is used in several places is read several times.
-        if !self.seen.insert((start(node), keyword.clone())) {
+        if !self.seen.insert((start(node), keyword.clone(), effect)) {
             return;
         }
         let finding = Finding { node, keyword, effect, detail: detail.into(), help };

@@ -1,7 +1,7 @@
 //! The field cases A1–A16: shapes that broke other gateways.
 
 use serde_json::{Value, json};
-use toolgate_core::canon::{LossCode, SchemaForm};
+use toolgate_core::canon::{Loss, LossCode, SchemaForm};
 use toolgate_core::json::Raw;
 use toolgate_core::schema::{Emit, Placement, compile};
 
@@ -547,6 +547,21 @@ fn a16_numbers_in_any_spelling() {
     ];
     assert_eq!(places(&result), at);
     parameters(schema);
+}
+
+#[test]
+fn schemas_that_contradict_each_other_are_reported() {
+    for (schema, at) in [
+        (r#"{"allOf":[{"type":"string"},{"type":"integer"}]}"#, "allOf"),
+        (r#"{"allOf":[{"enum":["a"]},{"enum":["b"]}]}"#, "allOf"),
+        (r#"{"anyOf":[{"type":"string"}],"allOf":[{"anyOf":[{"type":"integer"}]}]}"#, "anyOf"),
+    ] {
+        let result = json_schema(&format!(r#"{{"properties":{{"a":{schema}}}}}"#));
+        let at = format!("properties.a.{at}");
+        let told = |loss: &Loss| loss.at == at && loss.detail.starts_with("no value fits");
+        assert!(result.losses.iter().any(told), "{schema}: {:?}", result.losses);
+        assert_eq!(result.invalid.unwrap().at, at);
+    }
 }
 
 #[test]
