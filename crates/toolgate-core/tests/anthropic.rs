@@ -543,12 +543,14 @@ fn media_is_not_dropped() {
         text("Here:"),
         Event::Media(media(MediaSource::Inline(Text::new("iVBO/+==")))),
         Event::Media(media(MediaSource::Uri(Text::new("https://a.example/p.png")))),
+        text("Nice"),
+        text(", no?"),
         stop(),
     ];
     let message = encode(&plain(), &events);
     assert_eq!(
         message["content"][0]["text"],
-        "Here:\n\n![image/png](data:image/png;base64,iVBO/+==)\n\n![image/png](https://a.example/p.png)"
+        "Here:\n\n![image/png](data:image/png;base64,iVBO/+==)\n\n![image/png](https://a.example/p.png)\n\nNice, no?"
     );
 }
 
