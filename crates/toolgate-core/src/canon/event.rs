@@ -84,7 +84,7 @@ pub struct Finish {
     /// Gemini refused the prompt, and did not begin to answer.
     pub is_prompt_blocked: bool,
     /// What else Gemini said about the answer, for clients that speak Gemini: members of the
-    /// candidate as they came (`citationMetadata`, `urlContextMetadata`).
+    /// candidate as they came (`citationMetadata`, `logprobsResult`, `urlContextMetadata`).
     pub metadata: Vec<(Cow<'static, str>, Raw<'static>)>,
     /// Tokens of the whole answer.
     pub usage: Usage,

@@ -39,10 +39,8 @@ pub(super) fn decode_settings<'a>(
         presence_penalty: wire.presence_penalty,
         frequency_penalty: wire.frequency_penalty,
         candidates: wire.n,
-        logprobs: match (wire.logprobs, wire.top_logprobs) {
-            (Some(true), top) => Some(top.unwrap_or(0)),
-            (Some(false) | None, _) => None,
-        },
+        // There is nothing in the answer to give them on with.
+        logprobs: None,
     };
     Ok(())
 }

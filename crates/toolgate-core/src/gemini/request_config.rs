@@ -51,9 +51,6 @@ pub(super) fn decode_generation_config<'a>(
                 let on: bool = raw.to().ok_or_else(|| at.bad("expected true or false"))?;
                 settings.logprobs = on.then(|| settings.logprobs.unwrap_or(0));
                 output.logprobs = Some(on);
-                if on {
-                    losses.push(at.loss(LossCode::Ignored, "the answer has no probabilities"));
-                }
             }
             "logprobs" => {
                 let count = integer(&raw, &at)?;

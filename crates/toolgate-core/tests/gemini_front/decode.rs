@@ -388,7 +388,6 @@ fn law5_what_means_nothing_is_named() {
         ),
         &[
             "Ignored generationConfig.candidateCount",
-            "Ignored generationConfig.responseLogprobs",
             "UnknownField generationConfig.thinkingConfig.z",
             "Ignored generationConfig.thinkingConfig.thinkingLevel",
         ],

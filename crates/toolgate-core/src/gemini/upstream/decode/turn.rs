@@ -369,8 +369,6 @@ impl Turn {
             }
             let (code, detail) = if METADATA.contains(&&**name) {
                 (LossCode::Ignored, "only clients that speak Gemini are given this")
-            } else if name == "logprobsResult" {
-                (LossCode::Ignored, "toolgate does not give this on; it was left out")
             } else {
                 (LossCode::UnknownField, "toolgate does not know this field; it was left out")
             };
@@ -396,7 +394,7 @@ const MODIFIERS: [&str; 12] = [
 ];
 
 /// Members of a candidate that only Gemini's own clients read.
-const METADATA: [&str; 2] = ["citationMetadata", "urlContextMetadata"];
+const METADATA: [&str; 3] = ["citationMetadata", "logprobsResult", "urlContextMetadata"];
 
 /// The finish reason of an answer that can go on.
 pub(super) const CONTINUATION: &str = "CONTINUATION";
