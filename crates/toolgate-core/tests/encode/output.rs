@@ -23,6 +23,11 @@ fn form(schema: &str) -> OutputFormat<'static> {
     }
 }
 
+fn plain(schema: &str) -> OutputFormat<'static> {
+    let (schema, form) = (raw(schema), SchemaForm::JsonSchema);
+    OutputFormat::JsonSchema { name: None, description: None, schema, form }
+}
+
 fn ask(
     target: &str,
     output: OutputFormat<'static>,
@@ -55,7 +60,7 @@ fn without_tools_json_mode_serves() {
 #[test]
 fn an_answer_need_not_be_an_object() {
     let list = r#"{"type":"array","items":{"type":"integer"}}"#;
-    let (body, encoded) = ask(NEW, form(list), vec![], ToolChoice::Unset);
+    let (body, encoded) = ask(NEW, plain(list), vec![], ToolChoice::Unset);
     let schema: Value = serde_json::from_str(list).unwrap();
     assert_eq!(body["generationConfig"]["responseJsonSchema"], schema);
     assert_eq!(codes(&encoded), []);
@@ -67,7 +72,7 @@ fn an_answer_need_not_be_an_object() {
         r#"{"type":["string","integer"]}"#,
     ] {
         for tools in [vec![], vec![tool("a")]] {
-            let (body, encoded) = ask(NEW, form(schema), tools, ToolChoice::Unset);
+            let (body, encoded) = ask(NEW, plain(schema), tools, ToolChoice::Unset);
             let want: Value = serde_json::from_str(schema).unwrap();
             assert_eq!(body["generationConfig"]["responseJsonSchema"], want);
             assert_eq!(codes(&encoded), []);
@@ -101,6 +106,20 @@ fn an_answer_need_not_be_an_object() {
         let want: Value = serde_json::from_str(schema).unwrap();
         assert_eq!(body["generationConfig"]["responseSchema"], want);
     }
+}
+
+#[test]
+fn the_answers_description_goes_along() {
+    for (schema, said) in [
+        (SCHEMA, "Where it is."),
+        (r#"{"type":"array","items":{},"description":"A list."}"#, "Where it is.\n\nA list."),
+    ] {
+        let (body, encoded) = ask(NEW, form(schema), vec![], ToolChoice::Unset);
+        assert_eq!(body["generationConfig"]["responseJsonSchema"]["description"], said);
+        assert_eq!(codes(&encoded), []);
+    }
+    let (_, encoded) = ask(NEW, form("true"), vec![], ToolChoice::Unset);
+    assert_eq!(codes(&encoded), [LossCode::Ignored]);
 }
 
 #[test]

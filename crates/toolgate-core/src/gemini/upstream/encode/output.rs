@@ -19,7 +19,7 @@ use super::toolbox::{Calling, Mode, Toolbox, inside, note};
 use crate::canon::{BadRequest, Loss, LossCode, Losses, OutputFormat, Request, SchemaForm};
 use crate::gemini::upstream::history::Rules;
 use crate::gemini::upstream::{AnswerFunction, Backend};
-use crate::json::Text;
+use crate::json::{Fields, Raw, Text, write};
 use crate::schema::{ANSWER, Compiled, Emit, Placement};
 
 /// How the answer is asked for.
@@ -93,7 +93,9 @@ fn json_mode<'r>(
     losses: &mut Losses,
 ) -> Result<(), BadRequest> {
     toolbox.output = Output::Json { schema: None };
-    let OutputFormat::JsonSchema { schema, form, .. } = &request.output else { return Ok(()) };
+    let OutputFormat::JsonSchema { schema, form, description, name: _ } = &request.output else {
+        return Ok(());
+    };
     let emit = match (form, rules.target.backend) {
         (SchemaForm::JsonSchema, _) => Emit::JsonSchema,
         (SchemaForm::Gemini, Backend::Developer) => Emit::ParametersDeveloper,
@@ -102,13 +104,48 @@ fn json_mode<'r>(
     let compiled = options.cache.compile_output(schema, *form, emit);
     refuse_invalid(&compiled, options)?;
     report(&compiled.losses, losses);
-    let name = match compiled.placement {
-        Placement::Absent => return Ok(()),
-        Placement::JsonSchema => "responseJsonSchema",
-        Placement::Parameters => "responseSchema",
+    let description = description.as_ref().filter(|words| !words.is_empty());
+    let (name, json) = match compiled.placement {
+        Placement::Absent => (None, None),
+        Placement::JsonSchema => {
+            let json = description.and_then(|words| with_description(&compiled.json, words));
+            (Some("responseJsonSchema"), json)
+        }
+        Placement::Parameters => (Some("responseSchema"), None),
     };
-    toolbox.output = Output::Json { schema: Some((name, compiled.json.clone())) };
+    if description.is_some() && json.is_none() {
+        let detail = "there is no place for the description of the answer; it was left out";
+        losses.push(note(AT, LossCode::Ignored, detail));
+    }
+    if let Some(name) = name {
+        let json = json.unwrap_or_else(|| compiled.json.clone());
+        toolbox.output = Output::Json { schema: Some((name, json)) };
+    }
     Ok(())
+}
+
+/// The schema with the client's words about the answer before its own.
+fn with_description(json: &str, words: &Text<'_>) -> Option<String> {
+    let schema = Raw::parse(json.to_owned())?;
+    let Fields(members) = schema.fields()?;
+    let mut out = vec![b'{'];
+    let mut said = false;
+    for (name, value) in &members {
+        write::key(&mut out, name);
+        match value.as_text().filter(|_| name == "description") {
+            Some(own) => {
+                said = true;
+                write::string(&mut out, &format!("{}\n\n{}", words.decode(), own.decode()));
+            }
+            None => value.write(&mut out),
+        }
+    }
+    if !said {
+        write::key(&mut out, "description");
+        words.write(&mut out);
+    }
+    out.push(b'}');
+    String::from_utf8(out).ok()
 }
 
 /// Declares a function that takes the answer, and has one function called: another one, or this.
