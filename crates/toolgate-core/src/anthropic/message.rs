@@ -93,6 +93,12 @@ impl<'a, 's> Reader<'a, 's> {
         request.turns.reserve(messages.len());
         for (index, message) in messages.into_iter().enumerate() {
             let at = messages_at.index(index);
+            let config = message.output_config.as_ref().and_then(Raw::fields);
+            if config.is_some_and(|config| config.get("effort").is_some()) {
+                let detail = "the effort of the whole request counts";
+                let at = at.field("output_config");
+                self.losses.push(at.field("effort").loss(LossCode::Ignored, detail));
+            }
             let role = required(message.role, &at.field("role"))?;
             let role = match &*role {
                 "user" => Role::User,

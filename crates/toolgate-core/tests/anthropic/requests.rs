@@ -129,7 +129,14 @@ fn r126_a_coding_agents_first_request() {
     assert_eq!(request.thinking.effort, Some(Effort::XHigh));
     assert_eq!(request.thinking.show, Some(true));
     assert!(request.stream);
-    assert_eq!(losses(&decoded), ["context_management Ignored", "system[0] Ignored"]);
+    assert_eq!(
+        losses(&decoded),
+        [
+            "context_management Ignored",
+            "system[0] Ignored",
+            "messages[1].output_config.effort Ignored",
+        ]
+    );
     let echo = Echo {
         model: "claude-opus-5-5".into(),
         stream: true,
@@ -421,6 +428,21 @@ fn server_tools_of_the_past_are_told_in_words() {
             "text So far: nothing.",
         ],
         &lost.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn citations_of_earlier_words_are_named() {
+    let cited = json!([{"type": "char_location", "cited_text": "a", "document_index": 0}]);
+    check(
+        "assistant",
+        &json!([
+            {"type": "text", "text": "a", "citations": cited},
+            {"type": "text", "text": "b", "citations": null},
+            {"type": "text", "text": "c", "citations": []},
+        ]),
+        &["text a", "text b", "text c"],
+        &["messages[1].content[0].citations Ignored"],
     );
 }
 
