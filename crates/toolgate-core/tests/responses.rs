@@ -484,6 +484,12 @@ fn pictures_are_items() {
         &[start(), media(MediaSource::Inline(Text::new("UklG")), "audio/wav"), stop()],
         &["message data:audio/wav;base64,UklG"],
     );
+    // What is told as text stands apart from the words around it.
+    let file = || media(MediaSource::Uri(Text::new("https://a/b")), "application/pdf");
+    check(
+        &[start(), text("See"), file(), file(), text("and"), text(" read."), stop()],
+        &["message See\n\nhttps://a/b\n\nhttps://a/b\n\nand read."],
+    );
 }
 
 #[test]

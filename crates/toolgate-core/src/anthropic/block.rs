@@ -69,8 +69,7 @@ impl<'a> Reader<'a, '_> {
     ) -> Result<(), BadRequest> {
         let at = at.field("source");
         let (kind, source) = self.source(source, &at)?;
-        let media = self.media(&kind, source, None, None, &at)?;
-        out.push(Piece::Media(media));
+        out.extend(self.media(&kind, source, None, None, &at)?.map(Piece::Media));
         Ok(())
     }
 
@@ -103,7 +102,7 @@ impl<'a> Reader<'a, '_> {
                     push_text(out, Text::new(&context));
                 }
                 let media = self.media(kind, source, Some("application/pdf"), title, &at)?;
-                out.push(Piece::Media(media));
+                out.extend(media.map(Piece::Media));
                 Ok(())
             }
         }
@@ -166,6 +165,7 @@ impl<'a> Reader<'a, '_> {
         Ok((kind, source))
     }
 
+    /// A medium; `None` where nobody here can read it.
     fn media(
         &mut self,
         kind: &str,
@@ -173,7 +173,7 @@ impl<'a> Reader<'a, '_> {
         usual_mime: Option<&'static str>,
         name: Option<Cow<'a, str>>,
         at: &Path<'_>,
-    ) -> Result<Media<'a>, BadRequest> {
+    ) -> Result<Option<Media<'a>>, BadRequest> {
         let missing = |field: &str| at.field(field).bad("is missing");
         let mut mime =
             source.media_type.map(Text::into_cow).or_else(|| usual_mime.map(Cow::Borrowed));
@@ -194,9 +194,13 @@ impl<'a> Reader<'a, '_> {
             }
             "file" => {
                 let id = source.file_id.ok_or_else(|| missing("file_id"))?;
-                if id.escaped().starts_with("file_") {
-                    let detail = "a file kept at Anthropic cannot be read by Gemini";
-                    self.losses.push(at.field("file_id").loss(LossCode::Changed, detail));
+                if !id.escaped().contains(':') && !id.escaped().starts_with("files/") {
+                    let detail = format!(
+                        "`{}` is a file at Anthropic, which cannot be read here; send its bytes",
+                        id.decode()
+                    );
+                    self.losses.push(at.field("file_id").loss(LossCode::PartDropped, detail));
+                    return Ok(None);
                 }
                 MediaSource::Uri(id)
             }
@@ -205,7 +209,7 @@ impl<'a> Reader<'a, '_> {
                 return Err(at.field("type").bad(reason));
             }
         };
-        Ok(Media { mime, source, name, modifiers: Vec::new() })
+        Ok(Some(Media { mime, source, name, modifiers: Vec::new() }))
     }
 }
 

@@ -58,6 +58,8 @@ pub(super) struct Composer {
     called: bool,
     /// The envelope of a text's signature, until it is known what comes after the text.
     waiting: Option<String>,
+    /// The next words stand apart from those before them.
+    gap: bool,
     /// Who answers, once a signature has said it.
     pub(super) issuer: Option<Issuer>,
     /// What was searched for so far.
@@ -84,6 +86,7 @@ impl Composer {
             open: Open::Nothing,
             called: false,
             waiting: None,
+            gap: false,
             issuer: None,
             queries: Vec::new(),
             searches: 0,
@@ -97,8 +100,12 @@ impl Composer {
 
     /// Words.
     pub(super) fn text(&mut self, text: &Text<'_>, page: &mut impl Page) {
+        let gap = std::mem::take(&mut self.gap);
         if self.open == Open::Text {
             self.waiting = None;
+            if gap {
+                page.text(&Text::new("\n\n"));
+            }
         } else {
             self.close(page);
             page.open_text();
@@ -185,22 +192,23 @@ impl Composer {
     /// A picture or other medium. The dialect has no block for one, so it is linked in the text.
     pub(super) fn media(&mut self, media: &Media<'_>, page: &mut impl Page) {
         let mime = media.mime.as_deref().unwrap_or("application/octet-stream");
-        let gap = if self.open == Open::Text { "\n\n" } else { "" };
         let mark = if mime.starts_with("image/") { "!" } else { "" };
         let mut link = match &media.source {
             MediaSource::Inline(data) => {
-                let mut link = Text::new(&format!("{gap}{mark}[{mime}](data:{mime};base64,"));
+                let mut link = Text::new(&format!("{mark}[{mime}](data:{mime};base64,"));
                 link.push(data);
                 link
             }
             MediaSource::Uri(uri) => {
-                let mut link = Text::new(&format!("{gap}{mark}[{mime}]("));
+                let mut link = Text::new(&format!("{mark}[{mime}]("));
                 link.push(uri);
                 link
             }
         };
         link.push(&Text::new(")"));
+        self.gap = true;
         self.text(&link, page);
+        self.gap = true;
     }
 
     /// Ends the block that is open.

@@ -91,6 +91,7 @@ impl<'a> Block<'a> {
     ) -> Result<Self, BadRequest> {
         let mut block = Self::default();
         let (mut kind, mut broken) = (None, None);
+        let mut has_citations = false;
         let (start, mark) = (cursor.position(), losses.len());
         cursor.enter();
         while let Some(key) = cursor.next_key() {
@@ -124,8 +125,9 @@ impl<'a> Block<'a> {
                         "content" => block.content = given(value),
                         "tool" => block.tool = given(value),
                         // Known, and without a meaning for Gemini.
-                        "cache_control" | "caller" | "citations" | "encrypted_content"
-                        | "tool_changes" | "transformations" => {}
+                        "citations" => has_citations = lists_something(value),
+                        "cache_control" | "caller" | "encrypted_content" | "tool_changes"
+                        | "transformations" => {}
                         unknown => losses.push(unknown_field(&at.field(unknown))),
                     }
                     continue;
@@ -145,6 +147,10 @@ impl<'a> Block<'a> {
             kind => {
                 broken.map_or(Ok(()), Err)?;
                 block.kind = required(kind, &at.field("type"))?;
+                if has_citations && block.kind == "text" {
+                    let detail = "Gemini is not told what its words rest on";
+                    losses.push(at.field("citations").loss(LossCode::Ignored, detail));
+                }
                 Ok(block)
             }
         }
@@ -153,6 +159,14 @@ impl<'a> Block<'a> {
 
 fn given(value: Slice<'_>) -> Option<Slice<'_>> {
     (value.kind() != Kind::Null).then_some(value)
+}
+
+fn lists_something(value: Slice<'_>) -> bool {
+    let mut cursor = value.cursor();
+    value.kind() == Kind::Array && {
+        cursor.enter();
+        cursor.next_element()
+    }
 }
 
 fn unknown_field(at: &Path<'_>) -> Loss {

@@ -23,7 +23,7 @@ impl<'a> Reader<'a, '_> {
         parts: &mut Vec<Part<'a>>,
     ) {
         let name = word(block.name.as_ref());
-        if is_ours(block.id.as_ref()) && self.twins.take_call(&name) {
+        if is_ours(block.id.as_ref()) && self.is_shown(&name, at) {
             return;
         }
         let input = write::compacted(block.input.map_or("{}", Slice::get));
@@ -43,7 +43,7 @@ impl<'a> Reader<'a, '_> {
         parts: &mut Vec<Part<'a>>,
     ) {
         let kind = &*block.kind;
-        if is_ours(block.tool_use_id.as_ref()) && self.twins.take_result(kind) {
+        if is_ours(block.tool_use_id.as_ref()) && self.is_shown(kind, at) {
             return;
         }
         let name = kind.strip_suffix("_tool_result").unwrap_or(kind);
@@ -54,6 +54,25 @@ impl<'a> Reader<'a, '_> {
         }
         told.push(']');
         self.tell(kind, &told, at, parts);
+    }
+
+    /// Whether a block of our own making only shows the client what Gemini did. It is nothing that
+    /// the model said: a search is in the model's words already, and code goes back as the part
+    /// that it was, if that came along.
+    fn is_shown(&mut self, kind: &str, at: &Path<'_>) -> bool {
+        let sealed = match kind {
+            "web_search" | "web_search_tool_result" => return true,
+            "code_execution" => &mut self.twins.code,
+            "code_execution_tool_result" => &mut self.twins.code_result,
+            _ => return false,
+        };
+        if *sealed > 0 {
+            *sealed -= 1;
+        } else {
+            let detail = "what Gemini ran itself cannot be given back; it was left out";
+            self.losses.push(at.loss(LossCode::PartDropped, detail));
+        }
+        true
     }
 
     fn tell(&mut self, kind: &str, told: &str, at: &Path<'_>, parts: &mut Vec<Part<'a>>) {
@@ -118,32 +137,6 @@ impl<'a> Reader<'a, '_> {
             }
         }
     }
-}
-
-impl super::message::Twins {
-    /// Whether a readable call stands for a sealed part.
-    fn take_call(&mut self, name: &str) -> bool {
-        match name {
-            "code_execution" => take(&mut self.code),
-            "web_search" => self.search,
-            _ => false,
-        }
-    }
-
-    /// Whether a readable result stands for a sealed part.
-    fn take_result(&mut self, kind: &str) -> bool {
-        match kind {
-            "code_execution_tool_result" => take(&mut self.code_result),
-            "web_search_tool_result" => self.search,
-            _ => false,
-        }
-    }
-}
-
-fn take(count: &mut usize) -> bool {
-    let some = *count > 0;
-    *count -= usize::from(some);
-    some
 }
 
 /// Whether an id is one that our own answers gave to what Gemini did.

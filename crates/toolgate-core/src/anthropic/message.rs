@@ -30,7 +30,6 @@ pub(super) struct Reader<'a, 's> {
 pub(super) struct Twins {
     pub(super) code: usize,
     pub(super) code_result: usize,
-    pub(super) search: bool,
 }
 
 /// The string, which must be there and say something.
@@ -94,6 +93,12 @@ impl<'a, 's> Reader<'a, 's> {
         request.turns.reserve(messages.len());
         for (index, message) in messages.into_iter().enumerate() {
             let at = messages_at.index(index);
+            let config = message.output_config.as_ref().and_then(Raw::fields);
+            if config.is_some_and(|config| config.get("effort").is_some()) {
+                let detail = "the effort of the whole request counts";
+                let at = at.field("output_config");
+                self.losses.push(at.field("effort").loss(LossCode::Ignored, detail));
+            }
             let role = required(message.role, &at.field("role"))?;
             let role = match &*role {
                 "user" => Role::User,
@@ -298,8 +303,6 @@ impl Twins {
         let Some(fields) = part.fields() else { return };
         self.code += usize::from(fields.get("executableCode").is_some());
         self.code_result += usize::from(fields.get("codeExecutionResult").is_some());
-        let server = fields.get("toolCall").or_else(|| fields.get("toolResponse"));
-        self.search |= server.is_some_and(|server| server.get().contains("GOOGLE_SEARCH"));
     }
 }
 

@@ -74,7 +74,6 @@ pub(super) struct Body<'a, T> {
 
 /// One message.
 #[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
 pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub(super) role: Option<Text<'a>>,
@@ -82,7 +81,8 @@ pub(super) struct Message<'a> {
     pub(super) content: Option<Raw<'a>>,
     #[serde(borrow)]
     pub(super) clear_at: Option<Text<'a>>,
-    pub(super) output_config: Option<Skipped>,
+    #[serde(borrow)]
+    pub(super) output_config: Option<Raw<'a>>,
 }
 
 /// Where the bytes of an image or a document are.

@@ -81,6 +81,11 @@ pub struct Finish {
     pub reason: FinishReason,
     /// What Gemini said about it.
     pub message: Option<String>,
+    /// Gemini refused the prompt, and did not begin to answer.
+    pub is_prompt_blocked: bool,
+    /// What else Gemini said about the answer, for clients that speak Gemini: members of the
+    /// candidate as they came (`citationMetadata`, `logprobsResult`, `urlContextMetadata`).
+    pub metadata: Vec<(Cow<'static, str>, Raw<'static>)>,
     /// Tokens of the whole answer.
     pub usage: Usage,
     /// Losses on the way back: arguments mended, calls left out because the client wants one at

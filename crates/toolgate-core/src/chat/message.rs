@@ -133,6 +133,10 @@ struct Assistant<'c> {
 impl Assistant<'_> {
     fn decode<'a>(mut self, message: wire::Message<'a>) -> Result<Vec<Part<'a>>, BadRequest> {
         report_name(&message, self.at, self.losses);
+        if message.audio.is_some() {
+            let detail = "what was spoken is kept at OpenAI; it was left out";
+            self.losses.push(self.at.field("audio").loss(LossCode::PartDropped, detail));
+        }
         let content = decode_content(message.content, &self.at.field("content"), self.losses)?;
         let mut words: Vec<Part<'a>> = content.into_iter().filter_map(said).collect();
         if words.is_empty() {

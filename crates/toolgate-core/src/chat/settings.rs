@@ -39,10 +39,8 @@ pub(super) fn decode_settings<'a>(
         presence_penalty: wire.presence_penalty,
         frequency_penalty: wire.frequency_penalty,
         candidates: wire.n,
-        logprobs: match (wire.logprobs, wire.top_logprobs) {
-            (Some(true), top) => Some(top.unwrap_or(0)),
-            (Some(false) | None, _) => None,
-        },
+        // There is nothing in the answer to give them on with.
+        logprobs: None,
     };
     Ok(())
 }
@@ -218,6 +216,9 @@ fn report_ignored(wire: &wire::Request<'_>, losses: &mut Losses) {
     }
     if wire.n.is_some_and(|n| n > 1) {
         ignored("n", "one answer is given");
+    }
+    if wire.prediction.is_some() {
+        ignored("prediction", "Gemini cannot be told what will come; it only takes longer");
     }
     if wire.verbosity.as_ref().is_some_and(|word| word.decode() != "medium") {
         ignored("verbosity", "Gemini has no such setting; say it in the instructions");

@@ -210,6 +210,11 @@ fn allowed<'a>(
     let mut names = Vec::new();
     let list = at.field("tools");
     for (index, tool) in tools.into_iter().flatten().enumerate() {
+        let kind = tool.kind.as_ref().map(Text::decode);
+        if matches!(kind.as_deref(), Some("web_search" | "web_search_preview")) {
+            names.push(ToolName::plain("web_search"));
+            continue;
+        }
         let name = tool.function.or(tool.custom).map_or(tool.name, |named| named.name);
         names.push(tool_name(name, &list.index(index))?);
     }

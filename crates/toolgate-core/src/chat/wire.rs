@@ -62,7 +62,7 @@ pub(super) struct Request<'a> {
 
     metadata: Option<Known>,
     moderation: Option<Known>,
-    prediction: Option<Known>,
+    pub(super) prediction: Option<Known>,
     prompt_cache_key: Option<Known>,
     prompt_cache_retention: Option<Known>,
     safety_identifier: Option<Known>,
@@ -87,8 +87,9 @@ pub(super) struct Message<'a> {
     pub(super) thinking: Option<Raw<'a>>,
     pub(super) extra_content: Option<ExtraContent<'a>>,
 
+    pub(super) audio: Option<Known>,
+
     annotations: Option<Known>,
-    audio: Option<Known>,
     cache_control: Option<Known>,
     images: Option<Known>,
     parsed: Option<Known>,
@@ -282,11 +283,9 @@ pub(super) struct AllowedTools<'a> {
 
 /// The name of a tool, in one of its forms.
 #[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "which fields are there says what kind it is")]
 pub(super) struct ToolRef<'a> {
-    #[serde(rename = "type")]
-    kind: Option<Known>,
-    #[serde(borrow)]
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Option<Text<'a>>,
     pub(super) function: Option<Named<'a>>,
     pub(super) custom: Option<Named<'a>>,
     pub(super) name: Option<Text<'a>>,

@@ -51,15 +51,18 @@ pub(super) fn decode_generation_config<'a>(
                 let on: bool = raw.to().ok_or_else(|| at.bad("expected true or false"))?;
                 settings.logprobs = on.then(|| settings.logprobs.unwrap_or(0));
                 output.logprobs = Some(on);
-                if on {
-                    losses.push(at.loss(LossCode::Ignored, "the answer has no probabilities"));
-                }
             }
             "logprobs" => {
                 let count = integer(&raw, &at)?;
                 settings.logprobs = (output.logprobs != Some(false)).then_some(count);
             }
-            "thinkingConfig" => request.thinking = thinking(&raw, &at, losses)?,
+            "thinkingConfig" => {
+                request.thinking = thinking(&raw, &at, losses)?;
+                // Models that are told a level take a budget of the client's own too.
+                if request.thinking.budget.is_some() && request.thinking.effort.is_none() {
+                    request.gemini_generation.push((Cow::Borrowed("thinkingConfig"), raw));
+                }
+            }
             "responseMimeType" => {
                 output.mime = Some(raw.into_text().ok_or_else(|| at.bad("expected a string"))?);
             }

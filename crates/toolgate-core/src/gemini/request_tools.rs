@@ -156,7 +156,14 @@ impl<'a> Fill<'a> for wire::ToolConfig<'a> {
                 let at = at.field("streamFunctionCallArguments");
                 losses.push(at.loss(LossCode::Ignored, "calls are sent whole"));
             }
-            request.tool_choice = decode_choice(calling, &request.tools, &at, losses)?;
+            let mode = decode_mode(calling.mode.as_ref(), &at.field("mode"))?;
+            let own_mode = calling.mode.clone().filter(|_| matches!(mode, Mode::Validated));
+            let choice = decode_choice(calling, mode, &request.tools, &at, losses)?;
+            // No other dialect has a word for it.
+            if let (Some(mode), ToolChoice::Auto) = (own_mode, &choice) {
+                request.gemini.push(("toolConfig.functionCallingConfig.mode", mode));
+            }
+            request.tool_choice = choice;
         }
         let copied = [
             ("toolConfig.retrievalConfig", self.retrieval_config),
@@ -172,6 +179,7 @@ impl<'a> Fill<'a> for wire::ToolConfig<'a> {
 
 fn decode_choice<'a>(
     config: wire::FunctionCallingConfig<'a>,
+    mode: Mode,
     tools: &[Tool<'a>],
     at: &Path<'_>,
     losses: &mut Losses,
@@ -187,21 +195,17 @@ fn decode_choice<'a>(
     };
     let mut names: Vec<ToolName<'a>> =
         names.into_iter().map(|name| ToolName::plain(name.into_cow())).collect();
-    let mode = decode_mode(config.mode, &at.field("mode"))?;
-    Ok(match (mode, names.len()) {
+    let count = names.len();
+    if count > 0 {
+        // The list is about functions only: Gemini's own tools are always allowed.
+        names.extend(servers(tools));
+    }
+    Ok(match (mode, count) {
         (Mode::None, _) => ToolChoice::None,
         (Mode::Any, 0) => ToolChoice::Any,
-        (Mode::Any, 1) => names.pop().map_or(ToolChoice::Any, ToolChoice::One),
+        (Mode::Any, 1) => names.into_iter().next().map_or(ToolChoice::Any, ToolChoice::One),
         (Mode::Any, _) => ToolChoice::Allowed { required: true, names },
-        (Mode::Validated, 0) => {
-            // Without names every function is meant, and the calls are still to be validated.
-            let names: Vec<_> = functions(tools).collect();
-            match names.is_empty() {
-                true => ToolChoice::Auto,
-                false => ToolChoice::Allowed { required: false, names },
-            }
-        }
-        (Mode::Auto, 0) => ToolChoice::Auto,
+        (Mode::Auto | Mode::Validated, 0) => ToolChoice::Auto,
         (Mode::Unset, 0) => ToolChoice::Unset,
         (Mode::Validated | Mode::Auto | Mode::Unset, _) => {
             ToolChoice::Allowed { required: false, names }
@@ -209,11 +213,15 @@ fn decode_choice<'a>(
     })
 }
 
-fn functions<'t, 'a: 't>(tools: &'t [Tool<'a>]) -> impl Iterator<Item = ToolName<'a>> + 't {
+fn servers<'t, 'a: 't>(tools: &'t [Tool<'a>]) -> impl Iterator<Item = ToolName<'a>> + 't {
     tools.iter().filter_map(|tool| match tool {
-        Tool::Function(function) => Some(function.name.clone()),
-        Tool::Freeform { name, .. } => Some(name.clone()),
-        Tool::Server(_) => None,
+        Tool::Server(
+            ServerTool::WebSearch { name }
+            | ServerTool::UrlContext { name }
+            | ServerTool::CodeExecution { name }
+            | ServerTool::Gemini { kind: name, .. },
+        ) => Some(ToolName::plain(name.clone())),
+        Tool::Function(_) | Tool::Freeform { .. } => None,
     })
 }
 
@@ -227,7 +235,7 @@ enum Mode {
 }
 
 /// Enums come by name, in any case, or by number.
-fn decode_mode(mode: Option<Raw<'_>>, at: &Path<'_>) -> Result<Mode, BadRequest> {
+fn decode_mode(mode: Option<&Raw<'_>>, at: &Path<'_>) -> Result<Mode, BadRequest> {
     let Some(mode) = mode else { return Ok(Mode::Unset) };
     let word = mode.as_text().map(|text| text.decode().to_ascii_uppercase());
     match word.as_deref().unwrap_or_else(|| mode.get()) {

@@ -16,21 +16,56 @@ use crate::seal::Sealer;
 /// Signatures are Gemini's own and go to the client as Gemini gave them: nothing is sealed.
 pub fn encode_response(answer: &Answer, echo: &Echo, stamp: &Stamp, _sealer: &Sealer) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
-    out.extend_from_slice(b"{\"candidates\":[{\"content\":{");
-    write_parts(&mut out, &answer.items);
-    write::key(&mut out, "role");
-    out.extend_from_slice(b"\"model\"}");
-    write_finish(&mut out, &answer.finish);
-    out.extend_from_slice(b",\"index\":0");
-    if let Some(grounding) = merged_grounding(&answer.items) {
-        write::key(&mut out, "groundingMetadata");
-        grounding.write(&mut out);
+    out.push(b'{');
+    if answer.finish.is_prompt_blocked && answer.items.is_empty() {
+        write_feedback(&mut out, &answer.finish);
+    } else {
+        write_candidate(&mut out, answer);
     }
-    out.extend_from_slice(b"}]");
     write_usage(&mut out, &answer.finish.usage);
     write_tail(&mut out, &answer.start, echo, stamp);
     out.push(b'}');
     out
+}
+
+fn write_candidate(out: &mut Vec<u8>, answer: &Answer) {
+    out.extend_from_slice(b"\"candidates\":[{\"content\":{");
+    write_parts(out, &answer.items);
+    write::key(out, "role");
+    out.extend_from_slice(b"\"model\"}");
+    write_finish(out, &answer.finish);
+    out.extend_from_slice(b",\"index\":0");
+    let groundings = answer.items.iter().filter_map(|item| match item {
+        Item::Grounding(raw) => Some(raw),
+        Item::Text(_)
+        | Item::Thought(_)
+        | Item::Signature { .. }
+        | Item::Call(_)
+        | Item::Media(_)
+        | Item::Server(_) => None,
+    });
+    if let Some(grounding) = merged(groundings) {
+        write::key(out, "groundingMetadata");
+        grounding.write(out);
+    }
+    out.extend_from_slice(b"}]");
+}
+
+/// Writes what a blocked prompt gets instead of a candidate.
+pub(super) fn write_feedback(out: &mut Vec<u8>, finish: &Finish) {
+    let reason = match &finish.reason {
+        FinishReason::Blocked(word) => word,
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::MaxTokens => "OTHER",
+    };
+    write::key(out, "promptFeedback");
+    out.push(b'{');
+    write::key(out, "blockReason");
+    write::string(out, reason);
+    if let Some(message) = &finish.message {
+        write::key(out, "blockReasonMessage");
+        write::string(out, message);
+    }
+    out.push(b'}');
 }
 
 /// Writes `"parts":[…]`, or nothing where there are none.
@@ -171,7 +206,8 @@ fn write_signature(out: &mut Vec<u8>, signature: Option<&Signature<'_>>) {
     }
 }
 
-/// Writes `,"finishReason":…`. Gemini has no reason of its own for calls.
+/// Writes `,"finishReason":…` and what else Gemini said about the answer. Gemini has no reason of
+/// its own for calls.
 pub(super) fn write_finish(out: &mut Vec<u8>, finish: &Finish) {
     let reason = match &finish.reason {
         FinishReason::Stop | FinishReason::ToolCalls => "STOP",
@@ -183,6 +219,16 @@ pub(super) fn write_finish(out: &mut Vec<u8>, finish: &Finish) {
     if let Some(message) = &finish.message {
         write::key(out, "finishMessage");
         write::string(out, message);
+    }
+    let mut names: Vec<&str> = finish.metadata.iter().map(|(name, _)| &**name).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let all = finish.metadata.iter().filter(|(own, _)| own == name).map(|(_, raw)| raw);
+        if let Some(raw) = merged(all) {
+            write::key(out, name);
+            raw.write(out);
+        }
     }
 }
 
@@ -221,17 +267,8 @@ pub(super) fn write_tail(out: &mut Vec<u8>, start: &Start<'_>, echo: &Echo, stam
     }
 }
 
-/// All `groundingMetadata` of an answer as one: a stream's later ones hold only what is new.
-fn merged_grounding(items: &[Item]) -> Option<Raw<'_>> {
-    let mut all = items.iter().filter_map(|item| match item {
-        Item::Grounding(raw) => Some(raw),
-        Item::Text(_)
-        | Item::Thought(_)
-        | Item::Signature { .. }
-        | Item::Call(_)
-        | Item::Media(_)
-        | Item::Server(_) => None,
-    });
+/// All metadata of an answer as one: a stream's later ones hold only what is new.
+fn merged<'a>(mut all: impl Iterator<Item = &'a Raw<'a>>) -> Option<Raw<'a>> {
     let first = all.next()?;
     let rest: Vec<&Raw<'_>> = all.collect();
     if rest.is_empty() {

@@ -12,7 +12,8 @@
 
 use super::error::write_error;
 use super::response::{
-    part, write_call, write_finish, write_media, write_tail, write_text, write_usage,
+    part, write_call, write_feedback, write_finish, write_media, write_tail, write_text,
+    write_usage,
 };
 use super::{Echo, Framing};
 use crate::canon::{Encoder, Event, FailureKind, Signature, Stamp, Start, Usage};
@@ -166,6 +167,16 @@ impl Encoder for StreamEncoder {
                 write::key(out, "groundingMetadata");
                 raw.write(out);
             }),
+            Event::Finish(finish) if finish.is_prompt_blocked => {
+                self.open(out);
+                out.push(b'{');
+                write_feedback(out, finish);
+                write_usage(out, &finish.usage);
+                out.push(b',');
+                out.extend_from_slice(&self.tail);
+                self.close(out);
+                self.end(out);
+            }
             Event::Finish(finish) => {
                 self.chunk(out, Some(&finish.usage), empty_part, |out| write_finish(out, finish));
                 self.end(out);

@@ -31,6 +31,8 @@ pub(super) struct Output {
     issuer: Option<Issuer>,
     search: Search,
     open: Open,
+    /// The next words stand apart from those before them.
+    gap: bool,
     /// How many items are finished: the index of the next one.
     count: u64,
     /// The finished items' JSON, with commas between.
@@ -47,6 +49,7 @@ impl Output {
             issuer: echo.issuer.clone(),
             search: Search::new(wants_sources),
             open: Open::Nothing,
+            gap: false,
             count: 0,
             items: Vec::new(),
         }
@@ -59,10 +62,24 @@ impl Output {
 
     /// Words of the answer.
     pub(super) fn text(&mut self, text: &Text<'_>, out: &mut Vec<u8>) {
+        let gap = std::mem::take(&mut self.gap);
         if !matches!(&self.open, Open::Message(message) if message.sealed.is_empty()) {
             self.close(Status::Completed, out);
             self.open_message(out);
+        } else if gap {
+            self.words(&Text::new("\n\n"), out);
         }
+        self.words(text, out);
+    }
+
+    /// Words that stand apart from those around them.
+    fn text_apart(&mut self, text: &Text<'_>, out: &mut Vec<u8>) {
+        self.gap = true;
+        self.text(text, out);
+        self.gap = true;
+    }
+
+    fn words(&mut self, text: &Text<'_>, out: &mut Vec<u8>) {
         let Open::Message(message) = &mut self.open else { return };
         message.text.push(text);
         let (id, index) = (&message.id, self.count);
@@ -146,13 +163,13 @@ impl Output {
     pub(super) fn media(&mut self, media: &Media<'_>, out: &mut Vec<u8>) {
         let data = match &media.source {
             MediaSource::Inline(data) => data,
-            MediaSource::Uri(uri) => return self.text(uri, out),
+            MediaSource::Uri(uri) => return self.text_apart(uri, out),
         };
         let mime = media.mime.as_deref().unwrap_or("image/png");
         let Some(format) = mime.strip_prefix("image/") else {
             let mut address = Text::new(&format!("data:{mime};base64,"));
             address.push(data);
-            return self.text(&address, out);
+            return self.text_apart(&address, out);
         };
         self.close(Status::Completed, out);
         if !media.modifiers.is_empty()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::compile::{Compiled, Emit, compile};
+use super::compile::{Compiled, Emit, Subject, compile_as};
 use crate::canon::SchemaForm;
 use crate::json::Raw;
 
@@ -56,6 +56,7 @@ struct Generation {
 
 #[derive(Debug)]
 struct Entry {
+    subject: Subject,
     schema: Option<Box<str>>,
     form: SchemaForm,
     emit: Emit,
@@ -65,6 +66,7 @@ struct Entry {
 /// What an entry is looked up by.
 #[derive(Clone, Copy)]
 struct Key<'a> {
+    subject: Subject,
     schema: Option<&'a str>,
     form: SchemaForm,
     emit: Emit,
@@ -82,15 +84,40 @@ impl Cache {
         Self { capacity, state: Mutex::default() }
     }
 
-    /// The compiled schema, from the cache where it is there.
+    /// The compiled schema of a function's arguments, from the cache where it is there.
     pub fn compile(&self, schema: Option<&Raw<'_>>, form: SchemaForm, emit: Emit) -> Arc<Compiled> {
-        let key = Key { schema: schema.map(Raw::get), form, emit };
+        self.compile_as(Subject::Arguments, schema, form, emit)
+    }
+
+    /// The same for an answer, which may be of any type.
+    pub fn compile_output(&self, schema: &Raw<'_>, form: SchemaForm, emit: Emit) -> Arc<Compiled> {
+        self.compile_as(Subject::Output, Some(schema), form, emit)
+    }
+
+    /// The same for a function whose only argument, [`ANSWER`](super::ANSWER), is the answer.
+    pub fn compile_argument(
+        &self,
+        schema: &Raw<'_>,
+        form: SchemaForm,
+        emit: Emit,
+    ) -> Arc<Compiled> {
+        self.compile_as(Subject::Argument, Some(schema), form, emit)
+    }
+
+    fn compile_as(
+        &self,
+        subject: Subject,
+        schema: Option<&Raw<'_>>,
+        form: SchemaForm,
+        emit: Emit,
+    ) -> Arc<Compiled> {
+        let key = Key { subject, schema: schema.map(Raw::get), form, emit };
         let hash = key.hash();
         if let Some(compiled) = self.lock().find(hash, key, self.capacity) {
             return compiled;
         }
         // Compiled outside the lock: others need not wait for a large schema.
-        let compiled = Arc::new(compile(schema, form, emit));
+        let compiled = Arc::new(compile_as(subject, schema, form, emit));
         let mut state = self.lock();
         state.misses += 1;
         state.insert(hash, key, &compiled, self.capacity);
@@ -130,6 +157,7 @@ impl State {
 
     fn insert(&mut self, hash: u64, key: Key<'_>, compiled: &Arc<Compiled>, capacity: usize) {
         let entry = Entry {
+            subject: key.subject,
             schema: key.schema.map(Box::from),
             form: key.form,
             emit: key.emit,
@@ -179,7 +207,10 @@ impl Generation {
 
 impl Entry {
     fn is(&self, key: Key<'_>) -> bool {
-        self.form == key.form && self.emit == key.emit && self.schema.as_deref() == key.schema
+        self.subject == key.subject
+            && self.form == key.form
+            && self.emit == key.emit
+            && self.schema.as_deref() == key.schema
     }
 
     fn bytes(&self) -> usize {
@@ -198,7 +229,7 @@ impl Key<'_> {
             folded
         };
         let text = self.schema.unwrap_or("");
-        let target = self.form as u64 * 8 + self.emit as u64;
+        let target = self.subject as u64 * 16 + self.form as u64 * 8 + self.emit as u64;
         let mut hash = mix(FACTOR, text.len() as u64 * 64 + target);
         let mut words = text.as_bytes().chunks_exact(8);
         for word in &mut words {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::Checker;
 use super::emit;
 use super::finding::{Effect, Findings};
-use super::node::{Additional, Node};
+use super::node::{Additional, Document, Node, Types};
 use super::read::Reader;
 use super::tree::Tree;
-use crate::canon::{Losses, SchemaForm};
+use crate::canon::{BadRequest, Losses, SchemaForm};
 use crate::json::Raw;
 
 /// A larger schema is not looked into.
@@ -49,13 +49,27 @@ pub struct Compiled {
     pub note: Option<String>,
     /// What was changed; `at` is a path inside the schema (`properties.a.const`).
     pub losses: Losses,
-    /// What is wrong with the client's schema itself, where something is. It was repaired; who
-    /// wants to be strict can refuse the request instead.
-    pub invalid: Option<String>,
-    /// Why the tool cannot be sent at all, where it cannot.
-    pub refused: Option<String>,
+    /// What is wrong with the client's schema itself, where something is, and where in it. It was
+    /// repaired; who wants to be strict can refuse the request instead.
+    pub invalid: Option<BadRequest>,
+    /// Whether it says that the value is an object, and nothing else.
+    pub is_object: bool,
     /// The client's schema, for checking arguments.
     pub checker: Arc<Checker>,
+}
+
+/// The argument of a function that takes an answer which need not be an object.
+pub const ANSWER: &str = "answer";
+
+/// What a schema is the schema of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// A function's arguments.
+    Arguments,
+    /// An answer.
+    Output,
+    /// An answer that is a function's only argument.
+    Argument,
 }
 
 /// Compiles the schema of a function's arguments: the result is always an object.
@@ -74,18 +88,28 @@ pub struct Compiled {
 /// assert_eq!(compiled.losses[0].at, "properties.kind.const");
 /// ```
 pub fn compile(schema: Option<&Raw<'_>>, form: SchemaForm, emit: Emit) -> Compiled {
-    let checker = Arc::new(Checker::new(schema));
-    let text = schema.map_or("null", Raw::get);
-    let tree = bounded(text);
-    let outcome = arguments(&tree, form, emit);
-    finished(&tree, outcome, checker)
+    compile_as(Subject::Arguments, schema, form, emit)
 }
 
-/// Compiles the schema of an answer or of a function's result, which may be of any type.
+/// Compiles the schema of an answer or of a function's result, which may be of any type. What the
+/// schema can no longer say is in its own description; it is absent where it says nothing.
 pub fn compile_output(schema: &Raw<'_>, form: SchemaForm, emit: Emit) -> Compiled {
-    let checker = Arc::new(Checker::new(Some(schema)));
-    let tree = bounded(schema.get());
-    let outcome = output(&tree, form, emit);
+    compile_as(Subject::Output, Some(schema), form, emit)
+}
+
+pub(super) fn compile_as(
+    subject: Subject,
+    schema: Option<&Raw<'_>>,
+    form: SchemaForm,
+    emit: Emit,
+) -> Compiled {
+    let checker = Arc::new(Checker::new(schema));
+    let tree = bounded(schema.map_or("null", Raw::get));
+    let outcome = match subject {
+        Subject::Arguments => arguments(&tree, form, emit),
+        Subject::Output => output(&tree, form, emit),
+        Subject::Argument => argument(&tree, form, emit),
+    };
     finished(&tree, outcome, checker)
 }
 
@@ -95,6 +119,8 @@ pub(super) struct Outcome<'t> {
     pub(super) json: String,
     pub(super) note: Option<String>,
     pub(super) findings: Findings<'t>,
+    pub(super) invalid: Option<BadRequest>,
+    pub(super) is_object: bool,
 }
 
 /// The schema's tree; a schema that is too large is as good as none.
@@ -112,8 +138,8 @@ fn finished(tree: &Tree<'_>, mut outcome: Outcome<'_>, checker: Arc<Checker>) ->
         json: outcome.json,
         note: outcome.note,
         losses: outcome.findings.losses(tree),
-        invalid: outcome.findings.first_fault(tree),
-        refused: None,
+        invalid: outcome.invalid,
+        is_object: outcome.is_object,
         checker,
     }
 }
@@ -130,6 +156,7 @@ pub(super) fn arguments<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) ->
     } else {
         emit::clean(&mut document, &mut findings);
     }
+    let invalid = findings.first_fault(tree);
     let mut note = notes(&mut document.root);
     if takes_nothing(&document.root, lowered) {
         if let Some(description) = document.root.description.take() {
@@ -139,42 +166,78 @@ pub(super) fn arguments<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) ->
             });
         }
         let json = String::new();
-        return Outcome { placement: Placement::Absent, json, note, findings };
+        let placement = Placement::Absent;
+        return Outcome { placement, json, note, findings, invalid, is_object: true };
     }
     match emit {
-        Emit::JsonSchemaRaw => as_written(tree, form),
-        Emit::JsonSchema => {
-            let json = emit::json_schema(&document);
-            Outcome { placement: Placement::JsonSchema, json, note, findings }
-        }
-        Emit::ParametersDeveloper | Emit::ParametersVertex => {
-            let json = emit::parameters(&document);
-            Outcome { placement: Placement::Parameters, json, note, findings }
+        Emit::JsonSchemaRaw => Outcome { invalid, ..as_written(tree, form) },
+        Emit::JsonSchema | Emit::ParametersDeveloper | Emit::ParametersVertex => {
+            let (placement, json) = written(&document, lowered);
+            Outcome { placement, json, note, findings, invalid, is_object: true }
         }
     }
 }
 
 fn output<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) -> Outcome<'t> {
-    let lowered = matches!(emit, Emit::ParametersDeveloper | Emit::ParametersVertex);
     if form == SchemaForm::Gemini && emit::is_valid_parameters(tree, false) {
-        return as_it_is(tree, Placement::Parameters);
+        let may_be_null = tree.get("nullable").and_then(Tree::as_bool) == Some(true);
+        let named = tree.get("type").and_then(Tree::as_str).and_then(Types::by_name);
+        let is_object = named == Some(Types::OBJECT) && !may_be_null;
+        return Outcome { is_object, ..as_it_is(tree, Placement::Parameters) };
     }
     if emit == Emit::JsonSchemaRaw {
         return as_it_is(tree, placement_of(form));
     }
-    let (mut document, mut findings) = Reader::new(tree, form, lowered).document(tree, false);
-    if lowered {
-        let document = emit::lower(&document, &mut findings);
-        let json = emit::parameters(&document);
-        return Outcome { placement: Placement::Parameters, json, note: None, findings };
+    let lowered = matches!(emit, Emit::ParametersDeveloper | Emit::ParametersVertex);
+    let (document, findings) = Reader::new(tree, form, lowered).document(tree, false);
+    if document.root.is_any() && !document.root.is_annotated() {
+        let (placement, json, invalid) =
+            (Placement::Absent, String::new(), findings.first_fault(tree));
+        return Outcome { placement, json, note: None, findings, invalid, is_object: false };
     }
-    emit::clean(&mut document, &mut findings);
-    let json = emit::json_schema(&document);
-    Outcome { placement: Placement::JsonSchema, json, note: None, findings }
+    let is_object = document.root.types == Types::OBJECT && document.root.any_of.is_empty();
+    Outcome { is_object, ..of_any_type(tree, document, findings, lowered) }
+}
+
+/// An object with the answer in it.
+fn argument<'t>(tree: &'t Tree<'t>, form: SchemaForm, emit: Emit) -> Outcome<'t> {
+    let lowered = matches!(emit, Emit::ParametersDeveloper | Emit::ParametersVertex);
+    let (mut document, findings) = Reader::new(tree, form, lowered).document(tree, false);
+    let mut object = Node::of_type(tree.text, Types::OBJECT);
+    let answer = std::mem::replace(&mut document.root, Node::any(tree.text));
+    object.object_mut().properties.push((ANSWER.into(), answer));
+    object.object_mut().required.push(ANSWER.into());
+    document.root = object;
+    of_any_type(tree, document, findings, lowered)
+}
+
+fn of_any_type<'t>(
+    tree: &Tree<'t>,
+    mut document: Document<'t>,
+    mut findings: Findings<'t>,
+    lowered: bool,
+) -> Outcome<'t> {
+    if lowered {
+        document = emit::lower(&document, &mut findings);
+    } else {
+        emit::clean(&mut document, &mut findings);
+    }
+    let (placement, json) = written(&document, lowered);
+    let invalid = findings.first_fault(tree);
+    Outcome { placement, json, note: None, findings, invalid, is_object: true }
+}
+
+fn written(document: &Document<'_>, lowered: bool) -> (Placement, String) {
+    if lowered {
+        (Placement::Parameters, emit::parameters(document))
+    } else {
+        (Placement::JsonSchema, emit::json_schema(document))
+    }
 }
 
 fn as_it_is<'t>(tree: &Tree<'t>, placement: Placement) -> Outcome<'t> {
-    Outcome { placement, json: tree.to_json(), note: None, findings: Findings::default() }
+    let (json, findings) = (tree.to_json(), Findings::default());
+    Outcome { placement, json, note: None, findings, invalid: None, is_object: true }
 }
 
 /// Where a schema goes that is sent as the client wrote it.
@@ -191,7 +254,7 @@ fn as_written<'t>(tree: &'t Tree<'t>, form: SchemaForm) -> Outcome<'t> {
     if tree.get("type").is_none() && tree.get("$ref").is_none() && tree.is_object() {
         outcome.json.insert_str(1, r#""type":"object","#);
         let detail = "arguments are always an object; the type was added";
-        outcome.findings.push(tree.text, "type", Effect::Repaired, detail);
+        outcome.findings.push(tree.text, "type", Effect::Adjusted, detail);
     }
     outcome
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::tree::{Step, Tree, start};
-use crate::canon::{Loss, LossCode, Losses};
+use crate::canon::{BadRequest, Loss, LossCode, Losses};
 
 /// So many changes are written down for one schema; the others are counted.
 const MAX_FINDINGS: usize = 100;
@@ -18,7 +18,9 @@ pub(crate) enum Effect {
     Described,
     /// Nothing says it any more.
     Dropped,
-    /// The schema was wrong here; what was meant was guessed.
+    /// It is allowed, but Gemini takes it otherwise, or it says nothing where it stands.
+    Adjusted,
+    /// The schema was wrong here, or no value fits it; what was meant was guessed.
     Repaired,
     /// Too deep, too large or endless: something that allows more stands there instead.
     Cut,
@@ -38,12 +40,14 @@ pub(crate) struct Finding<'t> {
     pub(crate) help: Option<Cow<'static, str>>,
 }
 
-/// Changes in the order they were met, each place and keyword once.
+/// Changes in the order they were met, each sort once for a place and keyword.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings<'t> {
     list: Vec<Finding<'t>>,
-    seen: BTreeSet<(usize, Cow<'t, str>)>,
+    seen: BTreeSet<(usize, Cow<'t, str>, Effect)>,
     left_out: usize,
+    /// The first fault among those that were only counted.
+    fault: Option<Box<Finding<'t>>>,
 }
 
 impl<'t> Findings<'t> {
@@ -67,13 +71,17 @@ impl<'t> Findings<'t> {
     ) {
         let keyword = keyword.into();
         // A schema that is used in several places is read several times.
-        if !self.seen.insert((start(node), keyword.clone())) {
+        if !self.seen.insert((start(node), keyword.clone(), effect)) {
             return;
         }
+        let finding = Finding { node, keyword, effect, detail: detail.into(), help };
         if self.list.len() < MAX_FINDINGS {
-            self.list.push(Finding { node, keyword, effect, detail: detail.into(), help });
-        } else {
-            self.left_out += 1;
+            self.list.push(finding);
+            return;
+        }
+        self.left_out += 1;
+        if finding.is_fault() && self.fault.is_none() {
+            self.fault = Some(Box::new(finding));
         }
     }
 
@@ -86,11 +94,13 @@ impl<'t> Findings<'t> {
         &self.list
     }
 
-    /// The first thing that makes the client's schema invalid, as a message.
-    pub(crate) fn first_fault(&self, root: &Tree<'_>) -> Option<String> {
-        let fault = self.list.iter().find(|finding| finding.effect == Effect::Repaired)?;
-        let at = fault.at(root);
-        Some(if at.is_empty() { fault.detail.clone() } else { format!("{at}: {}", fault.detail) })
+    /// The first thing that makes the client's schema invalid.
+    pub(crate) fn first_fault(&self, root: &Tree<'_>) -> Option<BadRequest> {
+        let listed = self.list.iter().filter(|finding| finding.is_fault());
+        let fault = listed.min_by_key(|finding| start(finding.node)).or(self.fault.as_deref())?;
+        // What is done about it follows the fault itself.
+        let reason = fault.detail.split("; ").next().unwrap_or_default();
+        Some(BadRequest { at: fault.at(root), reason: reason.to_owned() })
     }
 
     pub(crate) fn losses(&self, root: &Tree<'_>) -> Losses {
@@ -117,6 +127,18 @@ impl<'t> Findings<'t> {
 }
 
 impl Finding<'_> {
+    /// Whether the client's schema is wrong, not merely more than Gemini takes.
+    fn is_fault(&self) -> bool {
+        match self.effect {
+            Effect::Repaired => true,
+            Effect::Rewritten
+            | Effect::Described
+            | Effect::Dropped
+            | Effect::Adjusted
+            | Effect::Cut => false,
+        }
+    }
+
     /// The path of the keyword inside the schema: `properties.a.items.not`.
     pub(crate) fn at(&self, root: &Tree<'_>) -> String {
         let mut at = path(root, self.node);

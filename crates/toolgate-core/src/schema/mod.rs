@@ -17,5 +17,5 @@ mod words;
 
 pub use cache::{Cache, CacheStats};
 pub use check::{Checked, Checker};
-pub use compile::{Compiled, Emit, Placement, compile, compile_output};
+pub use compile::{ANSWER, Compiled, Emit, Placement, compile, compile_output};
 pub use keywords::{KEYWORDS, Keyword, Treatment};

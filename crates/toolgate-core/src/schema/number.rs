@@ -17,6 +17,11 @@ impl<'t> Number<'t> {
                 return None;
             }
         };
+        Self::of(text)
+    }
+
+    /// The number that a text says, if it says one.
+    pub(super) fn of(text: &'t str) -> Option<Self> {
         if !is_json_number(text) || !text.parse::<f64>().is_ok_and(f64::is_finite) {
             return None;
         }

@@ -129,7 +129,14 @@ fn r126_a_coding_agents_first_request() {
     assert_eq!(request.thinking.effort, Some(Effort::XHigh));
     assert_eq!(request.thinking.show, Some(true));
     assert!(request.stream);
-    assert_eq!(losses(&decoded), ["context_management Ignored", "system[0] Ignored"]);
+    assert_eq!(
+        losses(&decoded),
+        [
+            "context_management Ignored",
+            "system[0] Ignored",
+            "messages[1].output_config.effort Ignored",
+        ]
+    );
     let echo = Echo {
         model: "claude-opus-5-5".into(),
         stream: true,
@@ -254,9 +261,20 @@ fn pictures_and_documents() {
             {"type": "image", "source": {"type": "url", "url": "https://a.example/p.png"}},
             {"type": "image", "source": {"type": "url", "url": "data:image/gif;base64,R0lG"}},
             {"type": "image", "source": {"type": "file", "file_id": "file_01"}},
+            {"type": "document", "source": {"type": "file", "file_id": "01"}, "title": "T"},
+            {"type": "document", "source": {"type": "file", "file_id": "files/abc"}},
+            {"type": "image", "source": {"type": "file", "file_id": "gs://b/p.png"}},
         ]),
-        &["uri - https://a.example/p.png", "inline image/gif R0lG", "uri - file_01"],
-        &["messages[1].content[2].source.file_id Changed"],
+        &[
+            "uri - https://a.example/p.png",
+            "inline image/gif R0lG",
+            "uri application/pdf files/abc",
+            "uri - gs://b/p.png",
+        ],
+        &[
+            "messages[1].content[2].source.file_id PartDropped",
+            "messages[1].content[3].source.file_id PartDropped",
+        ],
     );
     check(
         "user",
@@ -411,6 +429,56 @@ fn server_tools_of_the_past_are_told_in_words() {
         ],
         &lost.iter().map(String::as_str).collect::<Vec<_>>(),
     );
+}
+
+#[test]
+fn citations_of_earlier_words_are_named() {
+    let cited = json!([{"type": "char_location", "cited_text": "a", "document_index": 0}]);
+    check(
+        "assistant",
+        &json!([
+            {"type": "text", "text": "a", "citations": cited},
+            {"type": "text", "text": "b", "citations": null},
+            {"type": "text", "text": "c", "citations": []},
+        ]),
+        &["text a", "text b", "text c"],
+        &["messages[1].content[0].citations Ignored"],
+    );
+}
+
+/// What our own answers show of Gemini's searches and code is nothing that the model said.
+#[test]
+fn what_we_show_is_not_put_into_the_models_mouth() {
+    let code = |id: &str| {
+        json!([
+            {"type": "text", "text": "Let me see."},
+            {"type": "server_tool_use", "id": id, "name": "code_execution", "input": {"code": "1"}},
+            {"type": "code_execution_tool_result", "tool_use_id": id, "content": {
+                "type": "code_execution_result", "stdout": "1", "stderr": "", "return_code": 0, "content": []}},
+        ])
+    };
+    let search = |id: &str| {
+        json!([
+            {"type": "text", "text": "Found."},
+            {"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": "rust"}},
+            {"type": "web_search_tool_result", "tool_use_id": id, "content": []},
+        ])
+    };
+    check("assistant", &search("srvtoolu_tgAAAAAAAAAAAA"), &["text Found."], &[]);
+    check(
+        "assistant",
+        &code("srvtoolu_tgAAAAAAAAAAAA"),
+        &["text Let me see."],
+        &["messages[1].content[1] PartDropped", "messages[1].content[2] PartDropped"],
+    );
+    // Another vendor's are told in words.
+    for content in [search("srvtoolu_01"), code("srvtoolu_01")] {
+        let said =
+            json!([{"role": "user", "content": "go"}, {"role": "assistant", "content": content}]);
+        let body = body(&json!({"messages": said}));
+        let decoded = decode(&body);
+        assert_eq!(decoded.request.turns[1].parts.len(), 3);
+    }
 }
 
 /// A block of tomorrow is kept, whatever its fields hold, and does not spoil the others.

@@ -213,6 +213,10 @@ fn what_sdks_echo_is_known() {
             "function":{"name":"f","arguments":"{}","parsed_arguments":{}}}]}]"#,
         &[r#"model: "a""#, "model: call c f {}"],
     );
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"hi"},
+        {"role":"assistant","content":"a","audio":{"id":"audio_1"}}]}"#;
+    let decoded = decode(body).unwrap();
+    assert_eq!(shown::losses(&decoded.losses), ["PartDropped messages[1].audio"]);
 }
 
 #[test]
@@ -282,6 +286,10 @@ fn r25_r26_tool_choice() {
             &ToolChoice::Allowed { required, names: names.clone() },
         );
     }
+    check(
+        r#""tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"web_search"}]}"#,
+        &ToolChoice::Allowed { required: false, names: vec![ToolName::plain("web_search")] },
+    );
 }
 
 #[test]
@@ -375,7 +383,12 @@ fn settings() {
     assert_eq!(copied, [("cachedContent", r#""cachedContents/a""#), ("safetySettings", "[]")]);
     assert!(echo.include_usage && !echo.legacy_functions);
     assert_eq!(echo.model, "gemini-3-pro");
-    assert_eq!(shown::losses(&losses), [""; 0]);
+    assert_eq!(shown::losses(&losses), ["Ignored prediction"]);
+    // The answer has no place for probabilities: they are not asked for.
+    let asked = with(r#""logprobs":true,"top_logprobs":3"#);
+    let asked = decode(&asked).unwrap();
+    assert_eq!(asked.request.settings.logprobs, None);
+    assert_eq!(shown::losses(&asked.losses), ["Ignored logprobs"]);
     let one = with(r#""stop":"x""#);
     assert_eq!(decode(&one).unwrap().request.settings.stop.len(), 1);
 }

@@ -1,6 +1,7 @@
 //! Calls: names, arguments, pieces.
 
 use toolgate_core::canon::{Item, ToolName};
+use toolgate_core::gemini::upstream::AnswerFunction;
 use toolgate_core::gemini::{ToolEntry, ToolInput};
 
 use crate::support::{candidate, check, check_with, decode, exchange, stream};
@@ -141,7 +142,8 @@ fn i2_freeform_tools_get_text() {
 #[test]
 fn a_structured_answer_is_text() {
     let mut exchange = exchange();
-    exchange.answer_function = Some("final_answer".into());
+    let name = "final_answer".to_owned();
+    exchange.answer_function = Some(AnswerFunction { name: name.clone(), argument: None });
     let call = r#"{"functionCall":{"name":"final_answer","args":{"a": [1, 2.0]}},"thoughtSignature":"c2ln"}"#;
     let unsigned = call.replace(r#","thoughtSignature":"c2ln""#, "");
     check_with(&exchange, &[&unsigned], "STOP", &[r#"text "{\"a\":[1,2.0]}""#, "finish Stop"]);
@@ -156,6 +158,16 @@ fn a_structured_answer_is_text() {
             "CallDropped answer",
         ],
     );
+    exchange.answer_function = Some(AnswerFunction { name, argument: Some("answer") });
+    for (args, text, loss) in [
+        (r#"{"answer": [1, 2.0]}"#, r#"text "[1,2.0]""#, None),
+        (r#"{"answer": null}"#, r#"text "null""#, None),
+        (r#"{"b": 1}"#, r#"text "{\"b\":1}""#, Some("ArgumentRepaired answer")),
+    ] {
+        let call = format!(r#"{{"functionCall":{{"name":"final_answer","args":{args}}}}}"#);
+        let want: Vec<&str> = [text, "finish Stop"].into_iter().chain(loss).collect();
+        check_with(&exchange, &[&call], "STOP", &want);
+    }
 }
 
 #[test]
@@ -167,13 +179,14 @@ fn one_call_at_a_time() {
     };
     check_with(
         &exchange,
-        &[&call("a"), &call("b"), r#"{"text":"c"}"#],
+        &[&call("a"), &call("b"), r#"{"text":"c"}"#, &call("d")],
         "STOP",
         &[
             r#"call Bash {"command":"a"} id - signature -"#,
             r#"text "c""#,
             "finish ToolCalls",
             "CallDropped calls[1]",
+            "CallDropped calls[2]",
         ],
     );
 }

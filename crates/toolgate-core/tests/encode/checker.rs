@@ -179,7 +179,9 @@ fn check_config(body: &Value, version: u32) -> Result<(), String> {
     let (budget, level) = (thinking.get("thinkingBudget"), thinking.get("thinkingLevel"));
     ensure(budget.is_none() || level.is_none(), "a budget and a level")?;
     ensure(level.is_none() || version >= 300, "a level where a budget is wanted")?;
-    ensure(budget.is_none() || version < 300, "a budget where a level is wanted")?;
+    // A budget is still taken by models that want a level, if it is one.
+    let is_one = |budget: &Value| budget.as_i64().is_some_and(|budget| budget > 0);
+    ensure(budget.is_none_or(|it| version < 300 || is_one(it)), "no budget for a level")?;
     ensure(config["candidateCount"].as_i64().unwrap_or(1) == 1, "several candidates")?;
     ensure(config["maxOutputTokens"].as_i64().unwrap_or(1) > 0, "no tokens")?;
     let stops = config["stopSequences"].as_array().map_or(0, Vec::len);

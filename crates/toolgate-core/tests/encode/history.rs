@@ -165,8 +165,8 @@ fn e2_results_come_right_after_their_calls() {
             model(vec![text("Waiting.")]),
             user(vec![result("2", "y"), text("Here you are.")]),
         ],
-        "user: text | model: a b | user: =a =b | model: text | user: text",
-        &[],
+        "user: text | model: a b | user: =a =b | model: text | user: text text text",
+        &[LossCode::Changed],
     );
     // Steps stay steps.
     check(
@@ -180,6 +180,97 @@ fn e2_results_come_right_after_their_calls() {
         "user: text | model: a | user: =a | model: b | user: =b",
         &[],
     );
+}
+
+#[test]
+fn e1_e2_a_result_is_not_moved_past_the_models_words() {
+    let waiting = || model(vec![text("Waiting.")]);
+    let calls = || model(vec![call("1", "a", "{}"), call("2", "b", "{}")]);
+    for (turns, want, losses) in [
+        (
+            vec![
+                hi(),
+                calls(),
+                user(vec![result("1", "x")]),
+                waiting(),
+                user(vec![result("2", "y")]),
+            ],
+            "user: text | model: a b | user: =a =b | model: text | user: text text",
+            1,
+        ),
+        (
+            vec![
+                hi(),
+                model(vec![call("2", "b", "{}")]),
+                user(vec![text("Never mind.")]),
+                waiting(),
+                user(vec![result("2", "y")]),
+            ],
+            "user: text | model: b | user: =b | user: text | model: text | user: text text",
+            1,
+        ),
+        // The model has called something else.
+        (
+            vec![
+                hi(),
+                model(vec![call("2", "b", "{}")]),
+                hi(),
+                model(vec![call("3", "c", "{}")]),
+                user(vec![result("2", "y"), result("3", "z")]),
+            ],
+            "user: text | model: b | user: =b | user: text | model: c | user: =c | user: text text",
+            1,
+        ),
+        // A first word, and the result itself.
+        (
+            vec![
+                hi(),
+                model(vec![call("2", "b", "{}")]),
+                user(vec![result("2", "started")]),
+                waiting(),
+                user(vec![result("2", "y")]),
+            ],
+            "user: text | model: b | user: =b | model: text | user: text text",
+            1,
+        ),
+        // Only the user has spoken.
+        (
+            vec![
+                hi(),
+                model(vec![call("2", "b", "{}")]),
+                hi(),
+                model(vec![text("")]),
+                user(vec![result("2", "y")]),
+            ],
+            "user: text | model: b | user: =b | user: text",
+            0,
+        ),
+    ] {
+        check(turns.clone(), want, &vec![LossCode::Changed; losses]);
+        for target in [dev(OLD), dev("gemini-3.5-flash"), dev(NEW), vertex(NEW)] {
+            let contents = contents(&says(turns.clone()), &target);
+            let last = contents.as_array().unwrap().last().unwrap().clone();
+            assert_eq!(last["role"], "user");
+            assert!(!last.to_string().contains("Continue"), "{last}");
+            if losses > 0 {
+                let told = &last["parts"];
+                let words = told[0]["text"].as_str().unwrap();
+                assert!(words.starts_with("The earlier call of b (call "), "{words}");
+                assert_eq!(told[1]["text"], "y");
+            }
+        }
+    }
+    let first = says(vec![
+        hi(),
+        calls(),
+        user(vec![result("1", "x")]),
+        waiting(),
+        user(vec![result("2", "y")]),
+    ]);
+    let responses = &contents(&first, &dev(NEW))[2]["parts"];
+    assert_eq!(responses[0]["functionResponse"]["response"], json!({"result": "x"}));
+    let later = responses[1]["functionResponse"]["response"]["result"].as_str().unwrap();
+    assert!(later.contains("later"), "{later}");
 }
 
 #[test]

@@ -125,6 +125,27 @@ fn thinking_is_a_budget_or_a_level() {
 }
 
 #[test]
+fn a_gemini_clients_own_budget_stays_a_budget() {
+    let own = |budget: i64| Request {
+        thinking: Thinking { mode: ThinkingMode::On, budget: Some(budget), ..Thinking::default() },
+        gemini_generation: vec![("thinkingConfig".into(), raw("{}"))],
+        ..asks("Go.")
+    };
+    for (budget, target, want) in [
+        (2_000, dev(OLD), json!({"thinkingBudget": 2_000})),
+        (2_000, dev(NEW), json!({"thinkingBudget": 2_000})),
+        (40_000, vertex(NEW), json!({"thinkingBudget": 40_000})),
+        (1 << 40, dev(NEW), json!({"thinkingBudget": 65_535})),
+        (0, dev(NEW), json!({"thinkingLevel": "LOW"})),
+        (-1, dev(NEW), Value::Null),
+        (2_000, dev("gemini-2.0-flash"), Value::Null),
+    ] {
+        let (body, _) = encode(&own(budget), &target);
+        assert_eq!(body["generationConfig"]["thinkingConfig"], want, "{target:?}");
+    }
+}
+
+#[test]
 fn geminis_own_members_are_copied_and_never_doubled() {
     let mut request = asks("Go.");
     request.settings.temperature = Some(1.0);

@@ -416,6 +416,47 @@ fn c13_a_signature_behind_the_calls_is_the_first_calls() {
         "user: text | model: text* a+ | user: =a",
         (1, 1, 0),
     );
+    // A client that moves envelopes has put it elsewhere.
+    check(
+        vec![
+            go(),
+            model(vec![signed_text("", "c2ln"), call("1", "a", "{}")]),
+            user(vec![result("1", "x")]),
+        ],
+        "user: text | model: a* | user: =a",
+        (1, 0, 0),
+    );
+    // Gemini's own clients move nothing: one before the calls, or behind other words, is not theirs.
+    let native = |value: &'static str| Part::Text {
+        text: Text::new(""),
+        signature: Signature::new(value, None),
+    };
+    for (parts, shape) in [
+        (
+            vec![text("a"), native("c2ln"), call("1", "a", "{}")],
+            "user: text | model: text empty* a+ | user: =a",
+        ),
+        (vec![native("c2ln"), call("1", "a", "{}")], "user: text | model: empty* a+ | user: =a"),
+        (
+            vec![call("1", "a", "{}"), text("So:"), native("c2ln")],
+            "user: text | model: a+ text empty* | user: =a",
+        ),
+    ] {
+        check(vec![go(), model(parts), user(vec![result("1", "x")])], shape, (1, 1, 0));
+    }
+    // The placeholder gives way only to the call's own.
+    let dummy = || signed_call("1", "a", own("skip_thought_signature_validator"));
+    let answer = || user(vec![result("1", "x")]);
+    check(
+        vec![go(), model(vec![native("c2ln"), dummy()]), answer()],
+        "user: text | model: empty* a+ | user: =a",
+        (1, 1, 0),
+    );
+    check(
+        vec![go(), model(vec![dummy(), native("c2ln")]), answer()],
+        "user: text | model: a* | user: =a",
+        (1, 0, 0),
+    );
 }
 
 #[test]

@@ -109,25 +109,93 @@ fn r8_the_body_is_camel_case_and_in_a_fixed_order() {
     assert!(!String::from_utf8(encoded.body).unwrap().contains('\n'));
 }
 
+/// A request with a good tool, one with this schema, and another good one.
+fn with_schema(schema: &str) -> Request<'static> {
+    let at = "tools[1].input_schema".to_owned();
+    let odd = Function { parameters: Some(raw(schema)), at, ..function("odd") };
+    with(vec![tool("good"), Tool::Function(odd), tool("fine")], ToolChoice::Unset)
+}
+
 #[test]
-fn r133_r134_a_refused_tool_is_an_error_or_a_loss() {
+fn r133_r134_r138_an_invalid_schema_is_an_error_or_a_loss() {
     let cache = Cache::default();
-    let hopeless = raw(r##"{"type":"object","$ref":"#/nowhere"}"##);
-    let refused = cache
-        .compile(Some(&hopeless), toolgate_core::canon::SchemaForm::JsonSchema, Emit::JsonSchema)
-        .refused
-        .is_some();
-    let bad = Function { parameters: Some(hopeless), ..function("bad") };
-    let request = with(vec![tool("good"), Tool::Function(bad), tool("fine")], ToolChoice::Unset);
-    let (body, encoded) = encode(&request, &dev(NEW));
-    if refused {
-        assert_eq!(declared(&body), ["good", "fine"]);
-        assert!(codes(&encoded).contains(&LossCode::ToolDropped));
-        let strict = EncodeOptions { strict: true, ..EncodeOptions::new(&cache) };
-        let error = encode_request(&request, &dev(NEW), &strict).unwrap_err();
-        assert!(error.reason.contains("`bad`"), "{error}");
-    } else {
-        assert_eq!(declared(&body), ["good", "bad", "fine"]);
+    for (schema, place) in [
+        ("5", ""),
+        ("false", ""),
+        (r#""object""#, ""),
+        (r#"{"type":"string"}"#, ".type"),
+        (r#"{"required":5}"#, ".required"),
+        (r#"{"required":["a",5],"properties":{"a":{}}}"#, ".required"),
+        (r#"{"type":"wat"}"#, ".type"),
+        (r#"{"type":7}"#, ".type"),
+        (r##"{"type":"object","$ref":"#/nowhere"}"##, ".$ref"),
+        (r##"{"properties":{"a":{"$ref":"#/$defs/A"}}}"##, ".properties.a.$ref"),
+        (r#"{"properties":{"a":"text"}}"#, ".properties.a"),
+        (r#"{"properties":{"a":{"type":"str"}}}"#, ".properties.a.type"),
+        (r#"{"properties":{"a":{"items":[1]}}}"#, ".properties.a.items[0]"),
+        (r#"{"properties":{"a":{"minLength":"3"}}}"#, ".properties.a.minLength"),
+        (r#"{"properties":{"a":{"enum":{}}}}"#, ".properties.a.enum"),
+        (r#"{"properties":{"a":{"anyOf":{}}}}"#, ".properties.a.anyOf"),
+        (r#"{"properties":{"a":{"type":"string","required":true}}}"#, ".properties.a.required"),
+        (r#"{"properties":{"a":{"minimum":3,"maximum":1}}}"#, ".properties.a.minimum"),
+        (r#"{"properties":{},"required":["a"],"additionalProperties":false}"#, ".required"),
+        (r#"{"properties":[1]}"#, ".properties"),
+    ] {
+        let request = with_schema(schema);
+        for target in [dev(OLD), dev(NEW), vertex(NEW)] {
+            let (body, encoded) = encode(&request, &target);
+            assert_eq!(declared(&body), ["good", "odd", "fine"]);
+            let place = format!("tools[1].input_schema{place}");
+            let told = encoded
+                .losses
+                .iter()
+                .any(|loss| loss.at == place && loss.tool.as_deref() == Some("odd"));
+            assert!(told, "{schema}: {:?}", encoded.losses);
+            for schema in [SchemaPolicy::Auto, SchemaPolicy::Raw, SchemaPolicy::Parameters] {
+                let strict = EncodeOptions { strict: true, schema, ..EncodeOptions::new(&cache) };
+                let error = encode_request(&request, &target, &strict).unwrap_err();
+                assert_eq!(error.at, place);
+                assert!(error.reason.contains("the tool `odd`"), "{error}");
+                assert!(!error.reason.contains(';'), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn r133_strict_takes_what_is_merely_more_than_gemini_takes() {
+    let cache = Cache::default();
+    for schema in [
+        "null",
+        "true",
+        "{}",
+        r#"{"type":["object","null"]}"#,
+        r#"{"type":["object","string"],"properties":{"a":{}}}"#,
+        r#"{"anyOf":[{"properties":{"a":{}}},{"type":"array"}],"type":"object"}"#,
+        r#"{"properties":{"a":{"type":"array"}}}"#,
+        r#"{"properties":{"a":{"prefixItems":[{"type":"string"},{}],"items":false}}}"#,
+        r#"{"properties":{"a":{"items":[{"type":"string"},{"type":"null"}]}}}"#,
+        r#"{"properties":{"a":{"type":["string","integer","null"],"minimum":1}}}"#,
+        r#"{"properties":{"a":{"type":"string","enum":["x",1,null,""]}}}"#,
+        r#"{"properties":{"a":{"type":"string","minItems":1,"minLength":1.0}}}"#,
+        r#"{"properties":{"a":{"minimum":1,"exclusiveMinimum":true,"not":{},"if":{},"then":{}}}}"#,
+        r#"{"properties":{"a":{"allOf":[{"type":"string"},{"pattern":"x"}],"x-y":1,"madeUp":2}}}"#,
+        r#"{"properties":{"a":{}},"required":["b"]}"#,
+        r#"{"properties":{"a":{}},"required":["b"],"additionalProperties":true}"#,
+        r#"{"properties":{"a":{"$ref":"https://example.com/a.json"}}}"#,
+        r##"{"$defs":{"A":{"properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"]}},"$ref":"#/$defs/A"}"##,
+        r#"{"properties":{"a":{"type":"any"},"b":{"nullable":true,"deprecated":true},"c":false}}"#,
+    ] {
+        let request = with_schema(schema);
+        for target in [dev(OLD), dev(NEW), vertex(NEW)] {
+            for policy in [SchemaPolicy::Auto, SchemaPolicy::Parameters] {
+                let options =
+                    EncodeOptions { strict: true, schema: policy, ..EncodeOptions::new(&cache) };
+                if let Err(error) = encode_request(&request, &target, &options) {
+                    panic!("{schema}: {error}");
+                }
+            }
+        }
     }
 }
 
@@ -205,6 +273,14 @@ fn deferred_tools_are_not_declared_and_513_are_too_many() {
     let (body, encoded) = encode(&with(many, ToolChoice::Unset), &dev(NEW));
     assert_eq!(declared(&body).len(), 512);
     assert_eq!(codes(&encoded), [LossCode::ToolDropped; 3]);
+    // What the client's choice names is not among those that go.
+    for choice in [one("t514"), allowed(true, &["t513", "t514"]), allowed(false, &["t514"])] {
+        let many = (0..515).map(|number| tool(&format!("t{number}"))).collect();
+        let (body, encoded) = encode(&with(many, choice), &dev(NEW));
+        assert_eq!(declared(&body).len(), 512);
+        assert!(declared(&body).contains(&"t514"));
+        assert_eq!(codes(&encoded), [LossCode::ToolDropped; 3]);
+    }
 }
 
 #[test]
@@ -355,6 +431,37 @@ fn g4_allowed_tools_in_auto_mode_are_validated() {
     );
     let none = json!({"functionCallingConfig": {"mode": "NONE"}});
     check_choice(&vertex(NEW), vec![tool("a"), search()], allowed(false, &["web_search"]), &none);
+}
+
+#[test]
+fn g2_g4_allowed_tools_hold_for_geminis_own_tools_too() {
+    let both = || vec![tool("a"), search()];
+    let function = json!({"googleSearch": {}});
+    for target in [dev(OLD), dev(NEW), vertex(OLD), vertex(NEW)] {
+        for required in [false, true] {
+            let (body, encoded) = encode(&with(both(), allowed(required, &["a"])), &target);
+            assert_eq!(declared(&body), ["a"]);
+            assert!(!body["tools"].as_array().unwrap().contains(&function), "{target:?}");
+            assert_eq!(codes(&encoded), []);
+            // Who allows nothing but the search shall have it.
+            let (body, _) = encode(&with(both(), allowed(required, &["web_search"])), &target);
+            assert!(body["tools"].as_array().unwrap().contains(&function), "{target:?}");
+            let mode = &body["toolConfig"]["functionCallingConfig"]["mode"];
+            assert!(declared(&body).is_empty() || mode == "NONE", "{target:?}");
+        }
+    }
+}
+
+#[test]
+fn r20_geminis_own_mode_stays_what_it_is() {
+    let own = |tool_choice| Request {
+        gemini: vec![("toolConfig.functionCallingConfig.mode", raw(r#""VALIDATED""#))],
+        ..with(vec![tool("a"), tool("b")], tool_choice)
+    };
+    for (choice, mode) in [(ToolChoice::Auto, "VALIDATED"), (ToolChoice::None, "NONE")] {
+        let (body, _) = encode(&own(choice), &dev(NEW));
+        assert_eq!(body["toolConfig"], json!({"functionCallingConfig": {"mode": mode}}));
+    }
 }
 
 #[test]

@@ -215,8 +215,20 @@ fn r20_r23_modes() {
     );
     check(r#"{"mode":"ANY","allowedFunctionNames":["f","g"]}"#, &allowed(true, &["f", "g"]));
     check(r#"{"mode":"VALIDATED","allowedFunctionNames":"g"}"#, &allowed(false, &["g"]));
-    check(r#"{"mode":"VALIDATED"}"#, &allowed(false, &["f", "g"]));
+    check(r#"{"mode":"VALIDATED"}"#, &ToolChoice::Auto);
     check(r#"{"mode":"AUTO","allowedFunctionNames":["f"]}"#, &allowed(false, &["f"]));
+    // No list stays no list, and the mode goes along.
+    let tools = r#""tools":[{"functionDeclarations":[{"name":"f"}]},{"googleSearch":{}}]"#;
+    let config = |config: &str| {
+        with(&format!(r#"{tools},"toolConfig":{{"functionCallingConfig":{config}}}"#))
+    };
+    let body = config(r#"{"mode":"VALIDATED"}"#);
+    let kept = decode(&body).unwrap().request.gemini;
+    assert_eq!(kept[0].0, "toolConfig.functionCallingConfig.mode");
+    // A list is about functions: Gemini's own tools stay.
+    let body = config(r#"{"mode":"VALIDATED","allowedFunctionNames":["f"]}"#);
+    let choice = decode(&body).unwrap().request.tool_choice;
+    assert_eq!(choice, allowed(false, &["f", "google_search"]));
 }
 
 #[test]
@@ -376,7 +388,6 @@ fn law5_what_means_nothing_is_named() {
         ),
         &[
             "Ignored generationConfig.candidateCount",
-            "Ignored generationConfig.responseLogprobs",
             "UnknownField generationConfig.thinkingConfig.z",
             "Ignored generationConfig.thinkingConfig.thinkingLevel",
         ],

@@ -220,6 +220,48 @@ fn r38_finish_reasons() {
 }
 
 #[test]
+fn r38_a_blocked_prompt_has_no_candidate() {
+    let blocked = |message: Option<&str>| {
+        Event::Finish(Finish {
+            reason: FinishReason::Blocked("PROHIBITED_CONTENT".into()),
+            message: message.map(str::to_owned),
+            is_prompt_blocked: true,
+            ..Finish::default()
+        })
+    };
+    for message in [None, Some("no")] {
+        let (sse, whole) = encode(&[blocked(message)]);
+        for seen in [sse, whole.unwrap()] {
+            assert_eq!(seen.finish.as_deref(), Some("PROHIBITED_CONTENT"));
+            assert!(seen.parts.is_empty());
+        }
+    }
+}
+
+#[test]
+fn citations_and_read_pages_are_passed_on() {
+    let members = [
+        ("urlContextMetadata", r#"{"urlMetadata":[{"retrievedUrl":"https://a.test"}]}"#),
+        ("citationMetadata", r#"{"citationSources":[{"startIndex":1}]}"#),
+        ("citationMetadata", r#"{"citationSources":[{"startIndex":2}]}"#),
+    ];
+    let metadata = members.map(|(name, json)| (name.into(), raw(json))).to_vec();
+    let end = Event::Finish(Finish { metadata, ..Finish::default() });
+    let want = vec![
+        (
+            "citationMetadata".to_owned(),
+            json!({"citationSources": [{"startIndex": 1}, {"startIndex": 2}]}),
+        ),
+        (
+            "urlContextMetadata".to_owned(),
+            json!({"urlMetadata": [{"retrievedUrl": "https://a.test"}]}),
+        ),
+    ];
+    let (sse, whole) = encode(&[text("a"), end]);
+    assert_eq!((sse.metadata, whole.unwrap().metadata), (want.clone(), want));
+}
+
+#[test]
 fn g3_grounding_is_passed_on() {
     let first =
         r#"{"webSearchQueries":["a"],"groundingChunks":[{"web":{"uri":"https://a.test"}}]}"#;

@@ -11,6 +11,7 @@ pub(crate) struct Seen {
     /// The parts of all chunks, in order.
     pub(crate) parts: Vec<Value>,
     pub(crate) finish: Option<String>,
+    pub(crate) metadata: Vec<(String, Value)>,
     pub(crate) usage: Option<Value>,
     pub(crate) grounding: Vec<Value>,
     pub(crate) error: Option<Value>,
@@ -88,7 +89,11 @@ fn check_chunks(chunks: &[Value]) -> Seen {
                     seen.usage = Some(value.clone());
                 }
                 "modelVersion" | "responseId" => assert!(value.is_string()),
-                "promptFeedback" => assert!(value.is_object()),
+                "promptFeedback" => {
+                    assert_eq!(chunk.get("candidates"), None, "a blocked prompt has no answer");
+                    let reason = value["blockReason"].as_str().expect("a word");
+                    seen.finish = Some(reason.to_owned());
+                }
                 _ => panic!("not in a response: {key}"),
             }
         }
@@ -124,6 +129,10 @@ fn check_candidate(candidate: &Value, seen: &mut Seen) {
                 seen.finish = Some(reason.to_owned());
             }
             "finishMessage" => assert!(value.is_string()),
+            "citationMetadata" | "urlContextMetadata" => {
+                assert!(value.is_object());
+                seen.metadata.push((key.clone(), value.clone()));
+            }
             "safetyRatings" => assert!(value.is_array()),
             "groundingMetadata" => {
                 assert!(value.is_object());

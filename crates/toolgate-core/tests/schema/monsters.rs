@@ -21,7 +21,6 @@ fn survive(schema: &str) -> Vec<Compiled> {
         let took = begin.elapsed();
         assert!(took < Duration::from_secs(60), "{emit:?} took {took:?}");
         validator::check(&result, schema);
-        assert_eq!(result.refused, None);
         assert!(!result.losses.is_empty(), "nothing said");
         if emit == Emit::JsonSchema && result.placement == Placement::JsonSchema {
             let again = Raw::parse(result.json.clone()).expect("JSON");

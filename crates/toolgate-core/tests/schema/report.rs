@@ -229,8 +229,11 @@ fn names_are_told_where_they_change() {
     assert_eq!(first.upstream_name.as_deref(), Some("a_b"));
     assert_eq!(first.verdict, Verdict::Ok);
     assert_eq!(first.diagnostics[0].severity, Severity::Note);
-    assert_eq!(report.tools[1].diagnostics.len(), 0);
-    assert_eq!((report.tools[2].verdict, report.tools[2].diagnostics.len()), (Verdict::Changed, 1));
+    // B5: the last registration counts, as in the gateway.
+    assert_eq!((report.tools[1].verdict, report.tools[1].diagnostics.len()), (Verdict::Changed, 1));
+    assert_eq!(report.tools[1].declaration, None);
+    assert_eq!((report.tools[2].verdict, report.tools[2].diagnostics.len()), (Verdict::Ok, 0));
+    assert!(report.tools[2].declaration.is_some());
 }
 
 #[test]

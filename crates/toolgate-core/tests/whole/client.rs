@@ -242,6 +242,9 @@ fn gemini(chunks: &[Value]) -> Seen {
         if let Some(usage) = chunk.get("usageMetadata") {
             seen.usage = tokens(usage, "promptTokenCount", "candidatesTokenCount");
         }
+        if let Some(reason) = chunk["promptFeedback"]["blockReason"].as_str() {
+            seen.stop = reason.to_owned();
+        }
         let candidate = &chunk["candidates"][0];
         if let Some(reason) = candidate["finishReason"].as_str() {
             seen.stop = reason.to_owned();

@@ -63,8 +63,8 @@ pub const SETTINGS: &[Setting] = &[
         "strict_tool_validation",
         &["TOOLGATE_STRICT_TOOL_VALIDATION"],
         "false",
-        "true: a request with a tool schema that Gemini cannot take is refused.\n\
-         false: the schema is mended, or that one tool is left out, with a warning.",
+        "true: a request with a tool schema that is not valid is refused.\n\
+         false: the schema is mended, with a warning.",
     ),
     setting(
         "enable_tool_calling",

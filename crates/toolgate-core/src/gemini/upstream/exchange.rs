@@ -39,9 +39,17 @@ pub struct Exchange {
     pub tools: Vec<ToolEntry>,
     /// The client wants one call at a time: the others are left out.
     pub one_call: bool,
-    /// The function that stands for a structured answer, by its name upstream: its arguments are
-    /// the answer's text.
-    pub answer_function: Option<String>,
+    /// The function that stands for a structured answer.
+    pub answer_function: Option<AnswerFunction>,
+}
+
+/// A function that stands for a structured answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerFunction {
+    /// Its name upstream.
+    pub name: String,
+    /// The argument that is the answer; without one, the arguments together are.
+    pub argument: Option<&'static str>,
 }
 
 /// A function as Gemini knows it.

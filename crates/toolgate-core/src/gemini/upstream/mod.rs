@@ -15,7 +15,7 @@ pub use decode::{StreamDecoder, decode_response};
 pub use encode::{
     EncodeOptions, Encoded, Learned, SchemaPolicy, encode_count_tokens, encode_request,
 };
-pub use exchange::{Backend, Exchange, Target, ToolEntry, ToolInput};
+pub use exchange::{AnswerFunction, Backend, Exchange, Target, ToolEntry, ToolInput};
 pub use fail::decode_error;
 pub use names::alias;
 pub use profile::{Generation, Mixing, Profile, ThinkingControl};

@@ -334,7 +334,7 @@ impl<'t> Lower<'_, 't> {
         };
         if array.items.is_none() && array.prefix.is_empty() {
             let detail = "an array must say what its items are; sent as strings";
-            self.findings.push(place, "items", Effect::Repaired, detail);
+            self.findings.push(place, "items", Effect::Adjusted, detail);
         }
         typed.array = Some(Box::new(Array {
             items: Some(items),

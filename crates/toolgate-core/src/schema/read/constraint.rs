@@ -150,7 +150,10 @@ impl<'t> Reader<'t> {
                 // Gemini's own form may have them as strings: `"minItems": "1"`.
                 if value.text != count.to_string() && !self.is_gemini() {
                     let detail = format!("`{key}` is a whole number; read as {count}");
-                    self.findings.push(node.place.text, key, Effect::Repaired, detail);
+                    let whole = matches!(value.shape, Shape::Number)
+                        && Number::read(value).is_some_and(|number| number.is_integral());
+                    let effect = if whole { Effect::Adjusted } else { Effect::Repaired };
+                    self.findings.push(node.place.text, key, effect, detail);
                 }
                 Some(count)
             }

@@ -72,7 +72,7 @@ impl<'t> Reader<'t> {
                 Err(_) => {
                     let detail =
                         "a branch that contradicts what stands beside the union was left out";
-                    self.findings.push(place, "anyOf", Effect::Repaired, detail);
+                    self.findings.push(place, "anyOf", Effect::Adjusted, detail);
                 }
             }
         }
@@ -210,7 +210,7 @@ impl<'t> Reader<'t> {
             let types: Vec<_> = node.types.names().collect();
             let detail =
                 format!("`{keyword}` means nothing for type {}; it was left out", types.join(", "));
-            self.findings.push(node.place.text, keyword, Effect::Repaired, detail);
+            self.findings.push(node.place.text, keyword, Effect::Adjusted, detail);
         }
     }
 
@@ -239,7 +239,10 @@ impl<'t> Reader<'t> {
             let list = words::names(unknown.iter().map(|name| &**name));
             let detail = format!("{list} is no property here; Gemini refuses such names");
             let help = "add the property, or take the name out of `required`";
-            let effect = Effect::Repaired;
+            let effect = match object.additional {
+                Additional::Forbidden => Effect::Repaired,
+                Additional::Unsaid | Additional::Allowed | Additional::Each(_) => Effect::Adjusted,
+            };
             self.findings.push_with_help(place, "required", effect, detail, Some(help.into()));
             // Where other properties are allowed, it can still be given.
             if matches!(object.additional, Additional::Allowed | Additional::Each(_)) {

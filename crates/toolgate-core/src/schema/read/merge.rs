@@ -103,7 +103,12 @@ impl<'t> Reader<'t> {
                 branches.extend(self.merge(a.clone(), b.clone()).ok());
             }
         }
-        if branches.is_empty() { first } else { branches }
+        if branches.is_empty() {
+            let detail = "no value fits both unions; the second one was left out";
+            self.findings.push(merged.place.text, "anyOf", Effect::Repaired, detail);
+            return first;
+        }
+        branches
     }
 
     fn merge_array(&mut self, first: Array<'t>, second: Array<'t>) -> Array<'t> {

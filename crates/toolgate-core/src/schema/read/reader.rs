@@ -82,7 +82,11 @@ impl<'t> Reader<'t> {
     }
 
     fn output(&mut self, root: &'t Tree<'t>) -> Node<'t> {
-        let node = self.schema(root).unwrap_or_else(|| Node::any(root.text));
+        let node = self.schema(root).unwrap_or_else(|| {
+            let detail = "no value fits this schema; any value is allowed";
+            self.findings.push(root.text, "", Effect::Repaired, detail);
+            Node::any(root.text)
+        });
         // A root that is a reference would have no place for `$defs`.
         self.expand(node)
     }

@@ -54,7 +54,7 @@ impl<'t> Reader<'t> {
         }
         if node.types.has(Types::OBJECT) && node.types.without(Types::NULL) != Types::OBJECT {
             let detail = "arguments are always an object; the other types were left out";
-            self.findings.push(root.text, "type", Effect::Repaired, detail);
+            self.findings.push(root.text, "type", Effect::Adjusted, detail);
         }
         node.types = Types::OBJECT;
         node.array = None;

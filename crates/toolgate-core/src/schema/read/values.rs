@@ -58,11 +58,17 @@ impl<'t> Reader<'t> {
         let Some(values) = node.values.take() else { return };
         let place = node.place.text;
         let total = values.len();
+        let fitting = values.iter().filter(|value| node.types.allow(value.types())).count();
         let mut kept: Vec<Value<'t>> =
             values.into_iter().filter_map(|value| converted(value, node.types)).collect();
+        if kept.len() > fitting {
+            let detail = "values that are not of the declared type were converted to it";
+            self.findings.push(place, "enum", Effect::Rewritten, detail);
+        }
         if kept.len() < total {
             let detail = "values that are not of the declared type were left out";
-            self.findings.push(place, "enum", Effect::Repaired, detail);
+            let effect = if kept.is_empty() { Effect::Repaired } else { Effect::Adjusted };
+            self.findings.push(place, "enum", effect, detail);
         }
         dedupe(&mut kept);
         let before = kept.len();
@@ -176,8 +182,9 @@ fn converted<'t>(value: Value<'t>, types: Types) -> Option<Value<'t>> {
             Some(Value::Text(Cow::Borrowed(if value { "true" } else { "false" })))
         }
         Value::Text(text) if numeric => {
-            let number = text.trim().parse::<i64>().ok()?;
-            Some(Value::Number(Number::from(i128::from(number))))
+            let Number(number) = Number::of(text.trim())?;
+            let number = Value::Number(Number(Cow::Owned(number.into_owned())));
+            types.allow(number.types()).then_some(number)
         }
         Value::Text(_) | Value::Number(_) | Value::Bool(_) | Value::Null | Value::Data(_) => None,
     }

@@ -1,6 +1,6 @@
 //! Checking a file.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
@@ -59,15 +59,19 @@ pub fn check(file: &str, text: &str, options: &Options<'_>) -> Report {
             snippet: lines.snippet(0, 1),
         });
     }
-    let mut names = BTreeSet::new();
-    for tool in found {
+    // Of two with one name the last counts.
+    let mut last = BTreeMap::new();
+    for (at, tool) in found.iter().enumerate().filter(|(_, tool)| tool.kind != Kind::BuiltIn) {
+        last.insert(tool.name.clone(), at);
+    }
+    for (at, tool) in found.into_iter().enumerate() {
         let mut checked = checker.tool(&tool);
-        if let Some(name) = &tool.name
+        if tool.name.is_some()
             && tool.kind != Kind::BuiltIn
-            && !names.insert(name.clone())
+            && last.get(&tool.name).is_some_and(|last| *last != at)
         {
             let at = tool.name_text.unwrap_or(tool.tree.text);
-            let message = "a tool of this name stands above; Gemini takes each name once";
+            let message = "another tool of this name follows, and counts; this one is left out";
             let diagnostic = checker.diagnostic(
                 Severity::Warning,
                 format!("{}.name", tool.at),
@@ -76,6 +80,7 @@ pub fn check(file: &str, text: &str, options: &Options<'_>) -> Report {
                 Some("rename one of them".to_owned()),
             );
             checked.verdict = checked.verdict.max(Verdict::Changed);
+            checked.declaration = None;
             checked.diagnostics.push(diagnostic);
         }
         report.tools.push(checked);
@@ -172,7 +177,9 @@ impl Checking<'_, '_> {
     fn finding(&self, at: &str, schema: &Tree<'_>, finding: &Finding<'_>) -> Diagnostic {
         let severity = match finding.effect {
             Effect::Rewritten | Effect::Described => Severity::Note,
-            Effect::Dropped | Effect::Repaired | Effect::Cut => Severity::Warning,
+            Effect::Dropped | Effect::Adjusted | Effect::Repaired | Effect::Cut => {
+                Severity::Warning
+            }
         };
         let inner = finding.at(schema);
         let at = if inner.is_empty() { at.to_owned() } else { format!("{at}.{inner}") };
@@ -224,6 +231,8 @@ fn freeform<'t>() -> Outcome<'t> {
             .to_owned(),
         note: None,
         findings: crate::schema::finding::Findings::default(),
+        invalid: None,
+        is_object: true,
     }
 }
 

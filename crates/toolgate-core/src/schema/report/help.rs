@@ -32,7 +32,7 @@ pub(super) fn help(finding: &Finding<'_>) -> Option<Cow<'static, str>> {
         "enum" if finding.effect == Effect::Described => {
             "list strings or numbers only, or say the values in `description`"
         }
-        "items" if finding.effect == Effect::Repaired => "say what the items are",
+        "items" if finding.effect == Effect::Adjusted => "say what the items are",
         "items" if finding.effect == Effect::Rewritten => {
             "write `prefixItems` for a tuple, `maxItems` for its end"
         }
@@ -41,6 +41,7 @@ pub(super) fn help(finding: &Finding<'_>) -> Option<Cow<'static, str>> {
             Effect::Rewritten => return None,
             Effect::Described => "to choose the words yourself, say it in `description`",
             Effect::Dropped => "take it out, or say it in `description`",
+            Effect::Adjusted => "take it out, or write what is meant",
             Effect::Repaired => "correct the schema",
             Effect::Cut => "make the schema smaller or flatter",
         },

@@ -8,7 +8,7 @@ use super::partial::Pieces;
 use super::turn::Turn;
 use super::wire::FunctionCall;
 use crate::canon::{Call, CallInput, Event, LossCode, Sink, ToolName};
-use crate::gemini::upstream::{ToolEntry, ToolInput};
+use crate::gemini::upstream::{AnswerFunction, ToolEntry, ToolInput};
 use crate::json::{Key, Kind, Raw, Text, write};
 use crate::schema::Checker;
 
@@ -195,14 +195,14 @@ impl Turn {
         let exchange = Arc::clone(&self.exchange);
         let found = names::resolve(&exchange.tools, name);
         if let Some(function) = &exchange.answer_function
-            && found.as_ref().is_none_or(|found| found.entry.alias == *function)
-            && names::means(name, function)
+            && found.as_ref().is_none_or(|found| found.entry.alias == function.name)
+            && names::means(name, &function.name)
         {
             if signature.is_some() {
                 let detail = "a signature of a call does not fit the text that stands for it";
                 self.lose("answer.thoughtSignature".to_owned(), LossCode::Ignored, detail);
             }
-            self.answer(found.map(|found| found.entry), args, sink);
+            self.answer(found.map(|found| found.entry), function, args, sink);
             return;
         }
         let tool = match &found {
@@ -212,8 +212,9 @@ impl Turn {
         let shown = tool.to_string();
         if exchange.one_call && self.calls > 0 {
             let detail = "the client wants one call at a time";
+            self.left_out += 1;
             self.lose_of(
-                format!("calls[{}]", self.calls),
+                format!("calls[{}]", self.calls + self.left_out - 1),
                 LossCode::CallDropped,
                 detail,
                 Some(shown),
@@ -252,8 +253,15 @@ impl Turn {
         sink.event(&Event::Call(call));
     }
 
-    /// The arguments of the function that stands for a structured answer are the answer's text.
-    fn answer(&mut self, entry: Option<&ToolEntry>, args: Raw<'_>, sink: &mut dyn Sink) {
+    /// The arguments of the function that stands for a structured answer, or one of them, are the
+    /// answer's text.
+    fn answer(
+        &mut self,
+        entry: Option<&ToolEntry>,
+        function: &AnswerFunction,
+        args: Raw<'_>,
+        sink: &mut dyn Sink,
+    ) {
         if std::mem::replace(&mut self.has_answered, true) {
             let detail = "the structured answer was given already";
             self.lose("answer".to_owned(), LossCode::CallDropped, detail);
@@ -266,7 +274,13 @@ impl Turn {
             Some(ToolEntry { input: ToolInput::Freeform, .. }) | None => args,
         };
         self.has_content = true;
-        sink.event(&Event::Text(Text::new(&args.compact())));
+        let fields = function.argument.and_then(|_| args.fields());
+        let inside = function.argument.and_then(|name| fields.as_ref()?.get(name));
+        if let (Some(name), None) = (function.argument, inside) {
+            let detail = format!("the answer is not in `{name}`; all arguments are given");
+            self.lose("answer".to_owned(), LossCode::ArgumentRepaired, detail);
+        }
+        sink.event(&Event::Text(Text::new(&inside.unwrap_or(&args).compact())));
     }
 
     fn checked<'a>(

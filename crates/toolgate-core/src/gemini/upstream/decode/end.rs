@@ -38,7 +38,7 @@ impl Turn {
     pub(super) fn conclude(&mut self, sink: &mut dyn Sink) {
         if let Some(blocked) = self.blocked.take() {
             self.drop_open("the prompt was blocked");
-            self.close(FinishReason::Blocked(blocked), sink);
+            self.close_with(FinishReason::Blocked(blocked), true, sink);
             return;
         }
         let Some(reason) = self.reason.take() else {
@@ -97,6 +97,10 @@ impl Turn {
     }
 
     fn close(&mut self, reason: FinishReason, sink: &mut dyn Sink) {
+        self.close_with(reason, false, sink);
+    }
+
+    fn close_with(&mut self, reason: FinishReason, is_prompt_blocked: bool, sink: &mut dyn Sink) {
         for grounding in std::mem::take(&mut self.grounding) {
             sink.event(&Event::Grounding(grounding));
         }
@@ -107,6 +111,8 @@ impl Turn {
         let finish = Finish {
             reason,
             message: self.message.take(),
+            is_prompt_blocked,
+            metadata: std::mem::take(&mut self.metadata),
             usage: self.spent(),
             losses: std::mem::take(&mut self.losses),
         };

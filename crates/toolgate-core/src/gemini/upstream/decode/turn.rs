@@ -46,9 +46,13 @@ pub(super) struct Turn {
     pub(super) has_answered: bool,
     /// How many calls were given on.
     pub(super) calls: usize,
+    /// How many calls more there were than the client wants.
+    pub(super) left_out: usize,
     /// The call that is not whole yet.
     pub(super) open: Option<Open>,
     pub(super) grounding: Vec<Raw<'static>>,
+    /// Other members of the candidate, for clients that speak Gemini.
+    pub(super) metadata: Vec<(Cow<'static, str>, Raw<'static>)>,
     pub(super) imitation: Imitation,
     pub(super) losses: Losses,
 }
@@ -71,8 +75,10 @@ impl Turn {
             has_content: false,
             has_answered: false,
             calls: 0,
+            left_out: 0,
             open: None,
             grounding: Vec::new(),
+            metadata: Vec::new(),
             imitation: Imitation::default(),
             losses: Losses::new(),
         }
@@ -196,6 +202,7 @@ impl Turn {
             self.unknown("candidates[0].content.", &content.unknown);
         }
         self.unknown("candidates[0].", &read.unknown);
+        self.keep_metadata(&read.unknown);
         if let Some(grounding) = &read.grounding
             && self.grounding.len() < MAX_GROUNDING
             && !self.grounding.contains(grounding)
@@ -341,13 +348,27 @@ impl Turn {
         self.lose("candidates".to_owned(), LossCode::Changed, detail);
     }
 
+    /// Keeps what only Gemini's own clients read. Later ones add to earlier ones.
+    fn keep_metadata(&mut self, members: &[(Cow<'_, str>, Raw<'_>)]) {
+        for (name, value) in members.iter().filter(|(name, _)| METADATA.contains(&&**name)) {
+            let known = |(kept, said): &(Cow<'_, str>, Raw<'_>)| kept == name && said == value;
+            if value.kind() == Kind::Object
+                && self.metadata.len() < MAX_GROUNDING
+                && !self.metadata.iter().any(known)
+            {
+                let name = Cow::Owned(name.clone().into_owned());
+                self.metadata.push((name, value.clone().into_owned()));
+            }
+        }
+    }
+
     fn unknown(&mut self, at: &str, members: &[(Cow<'_, str>, Raw<'_>)]) {
         for (name, value) in members {
             if value.get() == "null" {
                 continue;
             }
-            let (code, detail) = if NOT_CARRIED.contains(&&**name) {
-                (LossCode::Ignored, "only Gemini has this; it was left out")
+            let (code, detail) = if METADATA.contains(&&**name) {
+                (LossCode::Ignored, "only clients that speak Gemini are given this")
             } else {
                 (LossCode::UnknownField, "toolgate does not know this field; it was left out")
             };
@@ -372,8 +393,8 @@ const MODIFIERS: [&str; 12] = [
     "speech_metadata",
 ];
 
-/// Members of a candidate that events have no place for.
-const NOT_CARRIED: [&str; 3] = ["citationMetadata", "urlContextMetadata", "logprobsResult"];
+/// Members of a candidate that only Gemini's own clients read.
+const METADATA: [&str; 3] = ["citationMetadata", "logprobsResult", "urlContextMetadata"];
 
 /// The finish reason of an answer that can go on.
 pub(super) const CONTINUATION: &str = "CONTINUATION";

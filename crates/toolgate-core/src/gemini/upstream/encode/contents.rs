@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::media::{write_media, write_source};
-use super::response::{is_deep, write_response};
+use super::response::{COMES_LATER, NO_RESULT, is_deep, write_response};
 use crate::canon::{Call, CallInput, Loss, LossCode, Losses, ResultPart};
 use crate::gemini::upstream::Backend;
 use crate::gemini::upstream::history::{
@@ -43,7 +43,7 @@ fn write_content(
         write::comma(out);
         out.push(b'{');
         match piece {
-            Piece::Text { text, signature } => {
+            Piece::Text { text, signature, .. } => {
                 write::key(out, "text");
                 text.write(out);
                 write_signature(out, *signature);
@@ -160,7 +160,11 @@ fn write_result(out: &mut Vec<u8>, site: &CallSite<'_>, rules: &Rules<'_>, losse
     write::key(out, "name");
     write::string(out, rules.names.alias(&site.call.tool));
     write::key(out, "response");
-    write_response(out, site.result);
+    match site.result {
+        Some(result) => write_response(out, result),
+        None if site.is_late => out.extend_from_slice(COMES_LATER.as_bytes()),
+        None => out.extend_from_slice(NO_RESULT.as_bytes()),
+    }
     let Some(result) = site.result else {
         out.push(b'}');
         return;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::toolbox::{dropped, inside};
+use super::toolbox::inside;
 use super::{EncodeOptions, SchemaPolicy};
 use crate::canon::{BadRequest, Function, Loss, Losses, SchemaForm};
 use crate::gemini::upstream::history::Rules;
@@ -33,24 +33,20 @@ pub(super) enum Parameters {
 pub(super) fn declare_function<'r>(
     function: &'r Function<'r>,
     alias: String,
-    place: String,
+    place: &str,
     rules: &Rules<'_>,
     options: &EncodeOptions<'_>,
     losses: &mut Losses,
-) -> Result<Option<(Declared<'r>, ToolInput)>, BadRequest> {
+) -> Result<(Declared<'r>, ToolInput), BadRequest> {
     let emit = emit(function.form, rules, options);
     let compiled = options.cache.compile(function.parameters.as_ref(), function.form, emit);
     let name = function.name.to_string();
-    if let Some(reason) = &compiled.refused {
-        if options.strict {
-            let reason = format!("the schema of the tool `{name}` cannot be used: {reason}");
-            return Err(BadRequest { at: place, reason });
-        }
-        losses.push(dropped(place, &function.name, reason));
-        return Ok(None);
+    if let Some(fault) = compiled.invalid.as_ref().filter(|_| options.strict) {
+        let reason = format!("the schema of the tool `{name}` is not valid: {}", fault.reason);
+        return Err(BadRequest { at: inside(place, &fault.at), reason });
     }
     losses.extend(compiled.losses.iter().map(|loss| Loss {
-        at: inside(&place, &loss.at),
+        at: inside(place, &loss.at),
         tool: Some(name.clone()),
         ..loss.clone()
     }));
@@ -66,7 +62,7 @@ pub(super) fn declare_function<'r>(
             SchemaForm::Gemini => ("response", raw),
         }),
     };
-    Ok(Some((declared, input)))
+    Ok((declared, input))
 }
 
 /// A tool that takes text is a function of one string.

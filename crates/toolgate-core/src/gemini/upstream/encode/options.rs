@@ -11,7 +11,7 @@ use crate::schema::Cache;
 pub struct EncodeOptions<'a> {
     /// Schemas compiled before.
     pub cache: &'a Cache,
-    /// A tool whose schema cannot be used makes the request an error, instead of being left out.
+    /// A tool whose schema is not valid makes the request an error, instead of being mended.
     pub strict: bool,
     /// Whether tools are sent at all.
     pub tools_enabled: bool,

@@ -8,20 +8,19 @@
 //! | functions, one must be called | no JSON mode: a call is not an answer in words | the same |
 //! | only Gemini's own tools | JSON mode | an instruction |
 //!
-//! An instruction also serves where a function cannot: for an answer that need not be an object,
-//! or whose schema the client does not say.
+//! A function takes an answer that need not be an object as its only argument. An instruction also
+//! serves where a function cannot: for an answer whose schema the client does not say.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use super::EncodeOptions;
 use super::declare::{Declared, Parameters, emit};
 use super::toolbox::{Calling, Mode, Toolbox, inside, note};
 use crate::canon::{BadRequest, Loss, LossCode, Losses, OutputFormat, Request, SchemaForm};
-use crate::gemini::upstream::Backend;
 use crate::gemini::upstream::history::Rules;
-use crate::json::{Kind, Raw, Text};
-use crate::schema::{Emit, Placement, compile_output};
+use crate::gemini::upstream::{AnswerFunction, Backend};
+use crate::json::{Fields, Raw, Text, write};
+use crate::schema::{ANSWER, Compiled, Emit, Placement};
 
 /// How the answer is asked for.
 #[derive(Debug, Default)]
@@ -31,8 +30,8 @@ pub(super) enum Output {
     Words,
     /// In JSON mode, with a schema under its name.
     Json { schema: Option<(&'static str, String)> },
-    /// As the arguments of this function.
-    Function(String),
+    /// As the arguments of this function, or one of them.
+    Function(AnswerFunction),
 }
 
 /// Where losses about the answer's form are.
@@ -94,36 +93,59 @@ fn json_mode<'r>(
     losses: &mut Losses,
 ) -> Result<(), BadRequest> {
     toolbox.output = Output::Json { schema: None };
-    let OutputFormat::JsonSchema { schema, form, .. } = &request.output else { return Ok(()) };
+    let OutputFormat::JsonSchema { schema, form, description, name: _ } = &request.output else {
+        return Ok(());
+    };
     let emit = match (form, rules.target.backend) {
         (SchemaForm::JsonSchema, _) => Emit::JsonSchema,
         (SchemaForm::Gemini, Backend::Developer) => Emit::ParametersDeveloper,
         (SchemaForm::Gemini, Backend::Vertex) => Emit::ParametersVertex,
     };
-    // A function's parameters are an object; an answer need not be one.
-    let mut compiled = None;
-    if may_be_object(schema) {
-        let object = options.cache.compile(Some(schema), *form, emit);
-        if let Some(reason) = &object.refused {
-            if options.strict {
-                let reason = format!("the schema of the answer cannot be used: {reason}");
-                return Err(BadRequest { at: AT.to_owned(), reason });
-            }
-            losses.push(note(AT, LossCode::SchemaKeyword, reason));
-            instruct(toolbox, request, losses);
-            return Ok(());
-        }
-        compiled = Some(object).filter(|object| object.placement != Placement::Absent);
-    }
-    let compiled = compiled.unwrap_or_else(|| Arc::new(compile_output(schema, *form, emit)));
+    let compiled = options.cache.compile_output(schema, *form, emit);
+    refuse_invalid(&compiled, options)?;
     report(&compiled.losses, losses);
-    let name = match compiled.placement {
-        Placement::Absent => return Ok(()),
-        Placement::JsonSchema => "responseJsonSchema",
-        Placement::Parameters => "responseSchema",
+    let description = description.as_ref().filter(|words| !words.is_empty());
+    let (name, json) = match compiled.placement {
+        Placement::Absent => (None, None),
+        Placement::JsonSchema => {
+            let json = description.and_then(|words| with_description(&compiled.json, words));
+            (Some("responseJsonSchema"), json)
+        }
+        Placement::Parameters => (Some("responseSchema"), None),
     };
-    toolbox.output = Output::Json { schema: Some((name, compiled.json.clone())) };
+    if description.is_some() && json.is_none() {
+        let detail = "there is no place for the description of the answer; it was left out";
+        losses.push(note(AT, LossCode::Ignored, detail));
+    }
+    if let Some(name) = name {
+        let json = json.unwrap_or_else(|| compiled.json.clone());
+        toolbox.output = Output::Json { schema: Some((name, json)) };
+    }
     Ok(())
+}
+
+/// The schema with the client's words about the answer before its own.
+fn with_description(json: &str, words: &Text<'_>) -> Option<String> {
+    let schema = Raw::parse(json.to_owned())?;
+    let Fields(members) = schema.fields()?;
+    let mut out = vec![b'{'];
+    let mut said = false;
+    for (name, value) in &members {
+        write::key(&mut out, name);
+        match value.as_text().filter(|_| name == "description") {
+            Some(own) => {
+                said = true;
+                write::string(&mut out, &format!("{}\n\n{}", words.decode(), own.decode()));
+            }
+            None => value.write(&mut out),
+        }
+    }
+    if !said {
+        write::key(&mut out, "description");
+        words.write(&mut out);
+    }
+    out.push(b'}');
+    String::from_utf8(out).ok()
 }
 
 /// Declares a function that takes the answer, and has one function called: another one, or this.
@@ -138,28 +160,24 @@ fn answer_by_function<'r>(
         instruct(toolbox, request, losses);
         return Ok(());
     };
-    let emit = emit(*form, rules, options);
-    let compiled = options.cache.compile(Some(schema), *form, emit);
-    if !may_be_object(schema) || compiled.refused.is_some() {
-        instruct(toolbox, request, losses);
-        return Ok(());
-    }
-    report(&compiled.losses, losses);
+    let emit = match emit(*form, rules, options) {
+        Emit::JsonSchema | Emit::JsonSchemaRaw => Emit::JsonSchema,
+        Emit::ParametersDeveloper => Emit::ParametersDeveloper,
+        Emit::ParametersVertex => Emit::ParametersVertex,
+    };
+    let mut compiled = options.cache.compile_output(schema, *form, emit);
+    refuse_invalid(&compiled, options)?;
+    // Arguments are an object; an answer that need not be one is put into one.
+    let argument = (!compiled.is_object).then_some(ANSWER);
     let mut notes = vec![Cow::Borrowed(
         "Gives the final answer. Call it once, with the whole answer, when no other function is \
          needed any more; never answer in words.",
     )];
-    notes.extend(compiled.note.clone().map(Cow::Owned));
-    // Where no member is named, the answer may be any object.
-    let parameters = match (compiled.placement, emit) {
-        (Placement::JsonSchema | Placement::Parameters, _) => Parameters::Compiled(compiled),
-        (Placement::Absent, Emit::JsonSchema | Emit::JsonSchemaRaw) => {
-            Parameters::Written("parametersJsonSchema", r#"{"type":"object"}"#.into())
-        }
-        (Placement::Absent, Emit::ParametersDeveloper | Emit::ParametersVertex) => {
-            Parameters::Written("parameters", r#"{"type":"OBJECT"}"#.into())
-        }
-    };
+    if argument.is_some() {
+        compiled = options.cache.compile_argument(schema, *form, emit);
+        notes.push(Cow::Borrowed("The answer itself is the argument `answer`."));
+    }
+    report(&compiled.losses, losses);
     let name = rules.names.fresh("final_answer");
     let mut allowed = toolbox.calling.take().map(|calling| calling.allowed).unwrap_or_default();
     if !allowed.is_empty() {
@@ -170,12 +188,12 @@ fn answer_by_function<'r>(
         alias: name.clone(),
         description: description.as_ref(),
         notes,
-        schema: parameters,
+        schema: Parameters::Compiled(compiled),
         response: None,
     });
     let detail = format!("this model gives JSON beside functions by calling one, `{name}`");
     losses.push(note(AT, LossCode::Changed, &detail));
-    toolbox.output = Output::Function(name);
+    toolbox.output = Output::Function(AnswerFunction { name, argument });
     Ok(())
 }
 
@@ -201,15 +219,13 @@ fn instruct(toolbox: &mut Toolbox<'_>, request: &Request<'_>, losses: &mut Losse
     losses.push(note(AT, LossCode::Changed, detail));
 }
 
-/// Whether something that follows the schema can be an object.
-fn may_be_object(schema: &Raw<'_>) -> bool {
-    let Some(fields) = schema.fields() else { return schema.kind() == Kind::Bool };
-    let object = |raw: &Raw<'_>| {
-        raw.as_text().is_some_and(|text| text.decode().eq_ignore_ascii_case("object"))
-    };
-    match fields.get("type") {
-        None => fields.get("items").is_none() && fields.get("enum").is_none(),
-        Some(kind) => object(kind) || kind.items().is_some_and(|kinds| kinds.iter().any(object)),
+fn refuse_invalid(compiled: &Compiled, options: &EncodeOptions<'_>) -> Result<(), BadRequest> {
+    match compiled.invalid.as_ref().filter(|_| options.strict) {
+        Some(fault) => {
+            let reason = format!("the schema of the answer is not valid: {}", fault.reason);
+            Err(BadRequest { at: inside(AT, &fault.at), reason })
+        }
+        None => Ok(()),
     }
 }
 

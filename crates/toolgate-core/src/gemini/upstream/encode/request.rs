@@ -116,7 +116,7 @@ fn encode(
     let exchange = Exchange {
         target: target.clone(),
         one_call: request.parallel_calls == Some(false),
-        answer_function: toolbox.answer_function().map(ToOwned::to_owned),
+        answer_function: toolbox.answer_function().cloned(),
         tools: toolbox.entries,
     };
     Ok(Encoded { body, exchange, losses, signatures: ledger.count })

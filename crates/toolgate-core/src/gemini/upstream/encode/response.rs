@@ -7,20 +7,19 @@ use crate::json::{Kind, Raw, write};
 pub(super) const DEPTH: usize = 25;
 
 /// What Gemini is told where nobody knows what became of a call.
-const NO_RESULT: &str = "The tool call was interrupted: it has no result.";
+pub(super) const NO_RESULT: &str =
+    r#"{"error":"The tool call was interrupted: it has no result."}"#;
+
+/// What Gemini is told where the result is not there yet.
+pub(super) const COMES_LATER: &str =
+    r#"{"result":"There is no result yet. It comes later in this conversation."}"#;
 
 /// Writes `{"result":…}`, `{"error":…}` or a Gemini client's own object.
 ///
 /// One text stays the text that it is, several are lines. A JSON value stays what it is, unless
 /// Gemini would read something into it (`$ref`) or could not read it (too deep): then it is told
 /// as text.
-pub(super) fn write_response(out: &mut Vec<u8>, result: Option<&ToolResult<'_>>) {
-    let Some(result) = result else {
-        out.extend_from_slice(b"{\"error\":");
-        write::string(out, NO_RESULT);
-        out.push(b'}');
-        return;
-    };
+pub(super) fn write_response(out: &mut Vec<u8>, result: &ToolResult<'_>) {
     let said = || {
         result.content.iter().filter(|part| match part {
             ResultPart::Text(_) | ResultPart::Json(_) => true,

@@ -197,7 +197,8 @@ impl Config<'_> {
     }
 
     fn thinking(&mut self, request: &Request<'_>, profile: &Profile) {
-        let config = thinking_config(&request.thinking, profile.thinking);
+        let own = request.gemini_generation.iter().any(|(name, _)| name == "thinkingConfig");
+        let config = thinking_config(&request.thinking, profile.thinking, own);
         if let Some(detail) = config.changed {
             self.lose("thinking", LossCode::Changed, detail);
         }
@@ -236,8 +237,8 @@ impl Config<'_> {
                 self.lose(&name, LossCode::Ignored, "this target does not take the field");
                 continue;
             }
-            if value.kind() == Kind::Null || self.written.contains(&&*name) || seen.contains(&name)
-            {
+            let said = name == "thinkingConfig" || self.written.contains(&&*name);
+            if value.kind() == Kind::Null || said || seen.contains(&name) {
                 continue;
             }
             write::key(self.out, &name);

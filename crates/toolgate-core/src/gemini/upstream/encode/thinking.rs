@@ -18,12 +18,19 @@ const LOW: i64 = 1_024;
 const MEDIUM: i64 = 8_192;
 const HIGH: i64 = 24_576;
 
+/// A greater budget is refused by every model.
+const MOST: i64 = 65_535;
+
 const MINIMAL_LEVEL: &str = "MINIMAL";
 const LOW_LEVEL: &str = "LOW";
 
 /// Says it as the model wants to hear it: a budget or a level, never both; nothing where the
-/// client said nothing.
-pub(super) fn thinking_config(thinking: &Thinking, control: ThinkingControl) -> ThinkingConfig {
+/// client said nothing. `own_budget`: the budget is a Gemini client's, who knows what models take.
+pub(super) fn thinking_config(
+    thinking: &Thinking,
+    control: ThinkingControl,
+    own_budget: bool,
+) -> ThinkingConfig {
     let off = thinking.mode == ThinkingMode::Off
         || thinking.effort == Some(Effort::None)
         || thinking.budget == Some(0);
@@ -68,6 +75,13 @@ pub(super) fn thinking_config(thinking: &Thinking, control: ThinkingControl) -> 
                     Some(least)
                 }
                 (Some(effort), _) => level_of(effort),
+                (None, Some(budget)) if own_budget && budget > 0 => {
+                    config.budget = Some(budget.min(MOST));
+                    if budget > MOST {
+                        config.changed = Some("the budget was moved into the range of this model");
+                    }
+                    None
+                }
                 (None, Some(budget)) => level_of_budget(budget),
                 (None, None) => None,
             };
@@ -119,7 +133,7 @@ mod tests {
     #[track_caller]
     fn check(model: &str, thinking: Thinking, want: &str) {
         let target = Target { model: model.into(), backend: Backend::Developer };
-        let config = thinking_config(&thinking, Profile::of(&target).thinking);
+        let config = thinking_config(&thinking, Profile::of(&target).thinking, false);
         let got = format!(
             "{}{}{}{}",
             config.budget.map_or_else(String::new, |budget| budget.to_string()),

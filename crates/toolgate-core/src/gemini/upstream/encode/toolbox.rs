@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use super::EncodeOptions;
 use super::declare::{Declared, declare_freeform, declare_function};
 use super::output::{Output, may_need_function, plan_output};
+use super::tools::{OWN_MODE, own_field};
 use crate::canon::{
     BadRequest, Loss, LossCode, Losses, Request, ServerTool, Tool, ToolChoice, ToolName,
 };
 use crate::gemini::upstream::history::{Rules, camel};
-use crate::gemini::upstream::{Backend, Mixing, ToolEntry, ToolInput};
+use crate::gemini::upstream::{AnswerFunction, Backend, Mixing, ToolEntry, ToolInput};
 
 /// More declarations are refused.
 const MAX_FUNCTIONS: usize = 512;
@@ -69,9 +70,9 @@ impl<'r> Toolbox<'r> {
     }
 
     /// The function that stands for a structured answer.
-    pub(super) fn answer_function(&self) -> Option<&str> {
+    pub(super) fn answer_function(&self) -> Option<&AnswerFunction> {
         match &self.output {
-            Output::Function(name) => Some(name),
+            Output::Function(function) => Some(function),
             Output::Words | Output::Json { .. } => None,
         }
     }
@@ -100,26 +101,37 @@ impl<'r> Toolbox<'r> {
         }
         let room =
             if may_need_function(request, rules) { MAX_FUNCTIONS - 1 } else { MAX_FUNCTIONS };
+        // Where there are too many, those that the client's choice names come first.
+        let chosen: BTreeSet<&ToolName<'_>> = chosen(request).iter().collect();
+        let is_chosen = |name: &ToolName<'_>| chosen.contains(name);
+        let named = request
+            .tools
+            .iter()
+            .zip(&kept)
+            .filter(|(tool, kept)| **kept && function_name(tool).is_some_and(is_chosen));
+        let named = named.count().min(room);
+        let (mut for_chosen, mut for_others) = (named, room - named);
         for (at, tool) in request.tools.iter().enumerate().filter(|(at, _)| kept[*at]) {
             let Some(name) = function_name(tool) else { continue };
-            if self.functions.len() == room {
+            let left = if is_chosen(name) { &mut for_chosen } else { &mut for_others };
+            if *left == 0 {
                 let detail = format!("Gemini takes {MAX_FUNCTIONS} functions at most");
                 losses.push(dropped(place(tool, at), name, &detail));
                 continue;
             }
+            *left -= 1;
             let alias = rules.names.alias(name).to_owned();
-            let declared = match tool {
+            let (declared, input) = match tool {
                 Tool::Function(function) => {
                     let place = place(tool, at);
-                    declare_function(function, alias, place, rules, options, losses)?
+                    declare_function(function, alias, &place, rules, options, losses)?
                 }
-                Tool::Freeform { description, grammar, .. } => Some((
+                Tool::Freeform { description, grammar, .. } => (
                     declare_freeform(alias, description.as_ref(), grammar.as_ref(), rules, options),
                     ToolInput::Freeform,
-                )),
-                Tool::Server(_) => None,
+                ),
+                Tool::Server(_) => continue,
             };
-            let Some((declared, input)) = declared else { continue };
             if declared.alias != name.name || name.namespace.is_some() {
                 let detail = format!("Gemini knows it as `{}`", declared.alias);
                 let loss = note(&place(tool, at), LossCode::NameAliased, &detail);
@@ -137,7 +149,7 @@ impl<'r> Toolbox<'r> {
             Tool::Server(server) => Some(server),
             Tool::Function(_) | Tool::Freeform { .. } => None,
         });
-        for server in tools {
+        for server in tools.filter(|server| is_allowed(request, server)) {
             let (kind, body): (Cow<'r, str>, Cow<'r, str>) = match server {
                 ServerTool::WebSearch { .. } => ("googleSearch".into(), "{}".into()),
                 ServerTool::UrlContext { .. } => ("urlContext".into(), "{}".into()),
@@ -154,10 +166,6 @@ impl<'r> Toolbox<'r> {
             } else if self.servers.iter().all(|(earlier, _)| *earlier != kind) {
                 self.servers.push((kind, body));
             }
-        }
-        // Nothing else keeps Gemini from using its own tools.
-        if request.tool_choice == ToolChoice::None {
-            self.servers.clear();
         }
         let apart = rules.profile.mixing == Mixing::Refused || rules.learned.no_mixed_tools;
         if self.functions.is_empty() || self.servers.is_empty() || !apart {
@@ -198,6 +206,9 @@ impl<'r> Toolbox<'r> {
         };
         match &request.tool_choice {
             ToolChoice::Unset => None,
+            ToolChoice::Auto if own_field(request, OWN_MODE).is_some() => {
+                with(Mode::Validated, Vec::new())
+            }
             ToolChoice::Auto => with(Mode::Auto, Vec::new()),
             ToolChoice::Any => with(Mode::Any, Vec::new()),
             ToolChoice::None => with(Mode::None, Vec::new()),
@@ -221,6 +232,10 @@ impl<'r> Toolbox<'r> {
                             losses.push(note(at, LossCode::Changed, &detail));
                         }
                     }
+                }
+                if allowed.is_empty() && *required {
+                    let detail = "there is no function that Gemini could be made to call";
+                    losses.push(note(at, LossCode::Ignored, detail));
                 }
                 let mode = match (allowed.is_empty(), required) {
                     (true, _) => Mode::None,
@@ -260,22 +275,46 @@ fn place(tool: &Tool<'_>, at: usize) -> String {
 fn is_server_choice(request: &Request<'_>) -> bool {
     match &request.tool_choice {
         ToolChoice::One(name) => is_server(request, name),
-        ToolChoice::Unset
-        | ToolChoice::Auto
-        | ToolChoice::Any
-        | ToolChoice::None
-        | ToolChoice::Allowed { .. } => false,
+        ToolChoice::Allowed { names, .. } => {
+            let functions: BTreeSet<_> = request.tools.iter().filter_map(function_name).collect();
+            !names.iter().any(|name| functions.contains(name))
+        }
+        ToolChoice::Unset | ToolChoice::Auto | ToolChoice::Any | ToolChoice::None => false,
     }
+}
+
+/// The tools that the client's choice names.
+fn chosen<'r>(request: &'r Request<'_>) -> &'r [ToolName<'r>] {
+    match &request.tool_choice {
+        ToolChoice::One(name) => std::slice::from_ref(name),
+        ToolChoice::Allowed { names, .. } => names,
+        ToolChoice::Unset | ToolChoice::Auto | ToolChoice::Any | ToolChoice::None => &[],
+    }
+}
+
+/// Whether the client's choice leaves Gemini one of its own tools. Nothing else keeps Gemini from
+/// using it.
+fn is_allowed(request: &Request<'_>, server: &ServerTool<'_>) -> bool {
+    match &request.tool_choice {
+        ToolChoice::None => false,
+        ToolChoice::Allowed { names, .. } => names.iter().any(|name| is_called(server, name)),
+        ToolChoice::Unset | ToolChoice::Auto | ToolChoice::Any | ToolChoice::One(_) => true,
+    }
+}
+
+fn is_called(server: &ServerTool<'_>, name: &ToolName<'_>) -> bool {
+    let own = match server {
+        ServerTool::WebSearch { name: own }
+        | ServerTool::UrlContext { name: own }
+        | ServerTool::CodeExecution { name: own }
+        | ServerTool::Gemini { kind: own, .. } => own,
+    };
+    name.namespace.is_none() && *own == name.name
 }
 
 fn is_server(request: &Request<'_>, name: &ToolName<'_>) -> bool {
     request.tools.iter().any(|tool| match tool {
-        Tool::Server(
-            ServerTool::WebSearch { name: own }
-            | ServerTool::UrlContext { name: own }
-            | ServerTool::CodeExecution { name: own }
-            | ServerTool::Gemini { kind: own, .. },
-        ) => name.namespace.is_none() && *own == name.name,
+        Tool::Server(server) => is_called(server, name),
         Tool::Function(_) | Tool::Freeform { .. } => false,
     })
 }

@@ -11,6 +11,9 @@ use crate::schema::Placement;
 /// Where the members of `toolConfig` stand among Gemini's own fields.
 pub(super) const OF_TOOL_CONFIG: &str = "toolConfig.";
 
+/// A Gemini client's own mode, where it is one that no other client has (`VALIDATED`).
+pub(super) const OWN_MODE: &str = "functionCallingConfig.mode";
+
 /// Writes `"tools":[…]`: all functions in one object, each of Gemini's own tools in one of its own.
 pub(super) fn write_tools(out: &mut Vec<u8>, toolbox: &Toolbox<'_>) {
     if toolbox.functions.is_empty() && toolbox.servers.is_empty() {
@@ -152,7 +155,7 @@ pub(super) fn write_tool_config(
 }
 
 /// A Gemini client's own member of `toolConfig`, which is kept under its path.
-fn own_field<'r>(request: &'r Request<'_>, name: &str) -> Option<&'r Raw<'r>> {
+pub(super) fn own_field<'r>(request: &'r Request<'_>, name: &str) -> Option<&'r Raw<'r>> {
     let is_it = |own: &str| own.strip_prefix(OF_TOOL_CONFIG).is_some_and(|own| own == name);
     let (_, raw) = request.gemini.iter().rev().find(|(own, _)| is_it(own))?;
     (raw.kind() != Kind::Null).then_some(raw)

@@ -88,23 +88,36 @@ fn by_key<'r>(
         let Some(id) = result.call_id.as_deref().filter(|id| !id.is_empty()) else { continue };
         let Some(queue) = queues.get_mut(&key(id)) else { continue };
         match queue.next(calls, site.order) {
-            Some(call) => answer(&mut calls[call], site),
+            Some(call) => answer(calls, call, site),
             None => {
                 if let Some(call) = queue.served {
-                    supersede(&mut calls[call], site, losses);
+                    supersede(calls, call, site, losses);
                 }
             }
         }
     }
 }
 
-fn answer<'r>(call: &mut CallSite<'r>, site: &mut ResultSite<'r>) {
+fn answer<'r>(calls: &mut [CallSite<'r>], at: usize, site: &mut ResultSite<'r>) {
+    let call = &mut calls[at];
+    call.is_late = call.is_past(site.order);
     call.result = Some(site.result);
-    site.fate = Fate::Answers;
+    site.fate = if call.is_late { Fate::Late(at) } else { Fate::Answers };
 }
 
-/// Some clients send each result twice after a restart. Where the two differ, the last one counts.
-fn supersede<'r>(call: &mut CallSite<'r>, site: &mut ResultSite<'r>, losses: &mut Losses) {
+/// Some clients send each result twice after a restart. Where the two differ, the last one counts,
+/// unless the model has spoken between them.
+fn supersede<'r>(
+    calls: &mut [CallSite<'r>],
+    at: usize,
+    site: &mut ResultSite<'r>,
+    losses: &mut Losses,
+) {
+    let call = &mut calls[at];
+    if call.is_past(site.order) {
+        site.fate = Fate::Late(at);
+        return;
+    }
     site.fate = Fate::Superseded;
     if call.result != Some(site.result) {
         call.result = Some(site.result);
@@ -157,7 +170,7 @@ fn by_ends<'r>(open: &Open, calls: &mut [CallSite<'r>], results: &mut [ResultSit
                 && (long.starts_with(short.as_str()) || long.ends_with(short.as_str()))
         });
         if let Some(call) = alike {
-            answer(&mut calls[call], site);
+            answer(calls, call, site);
         }
     }
 }
@@ -180,7 +193,7 @@ fn by_name<'r>(
         }
     }
     for (call, result) in pairs {
-        pair(&mut calls[call], &mut results[result], losses);
+        pair(calls, call, &mut results[result], losses);
     }
 }
 
@@ -202,7 +215,7 @@ fn by_order<'r>(
     }
     for (call, result) in open.calls.into_iter().zip(open.results) {
         if !said(&results[result]).name {
-            pair(&mut calls[call], &mut results[result], losses);
+            pair(calls, call, &mut results[result], losses);
         }
     }
 }
@@ -220,12 +233,12 @@ fn said(site: &ResultSite<'_>) -> ToolSaid {
 }
 
 /// Takes a result for a call's although the ids do not say so.
-fn pair<'r>(call: &mut CallSite<'r>, site: &mut ResultSite<'r>, losses: &mut Losses) {
-    if said(site).id && !call.call.id.is_empty() {
+fn pair<'r>(calls: &mut [CallSite<'r>], at: usize, site: &mut ResultSite<'r>, losses: &mut Losses) {
+    if said(site).id && !calls[at].call.id.is_empty() {
         let detail = "the result's id fits no call; it was taken for the one that it follows";
-        report(site, call, losses, detail);
+        report(site, &calls[at], losses, detail);
     }
-    answer(call, site);
+    answer(calls, at, site);
 }
 
 fn report(site: &ResultSite<'_>, call: &CallSite<'_>, losses: &mut Losses, detail: &str) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::raw::{RawPart, raw_part};
-use super::scan::{CallSite, Fates, is_models};
+use super::scan::{CallSite, Fate, Fates, is_models};
 use super::steps::{put_placeholders, reattach};
 use crate::canon::{
     BadRequest, Issuer, Loss, LossCode, Losses, Media, Part, Request, ResultPart, ToolResult, Turn,
@@ -41,6 +41,8 @@ pub(in crate::gemini::upstream) enum Piece<'r> {
     Text {
         text: &'r Text<'r>,
         signature: Option<Sent<'r>>,
+        /// The signature came in an envelope, which clients put where it suits them.
+        is_loose: bool,
     },
     Thought {
         text: &'r Text<'r>,
@@ -144,8 +146,10 @@ impl<'r> Builder<'r, '_> {
                 }
                 Part::Result(result) => {
                     self.answer_calls();
-                    if self.fates.is_orphan(at) {
-                        self.tell_orphan(result, at);
+                    match self.fates.of(at) {
+                        Some(Fate::Orphan) => self.tell_orphan(result, at),
+                        Some(Fate::Late(site)) => self.tell_late(result, site, at),
+                        Some(Fate::Answers | Fate::Superseded) | None => {}
                     }
                 }
                 Part::Text { .. }
@@ -169,9 +173,14 @@ impl<'r> Builder<'r, '_> {
     fn piece(&mut self, part: &'r Part<'r>, models: bool, at: (usize, usize)) -> Option<Piece<'r>> {
         match part {
             Part::Text { text, signature } => {
+                let is_loose = signature.as_ref().is_some_and(|own| own.issuer().is_some());
                 let signature =
                     if models { self.ledger.judge(signature.as_ref(), at) } else { None };
-                (signature.is_some() || !text.is_empty()).then_some(Piece::Text { text, signature })
+                (signature.is_some() || !text.is_empty()).then_some(Piece::Text {
+                    text,
+                    signature,
+                    is_loose,
+                })
             }
             Part::Thought { text, signature } => {
                 let signature =
@@ -265,12 +274,34 @@ impl<'r> Builder<'r, '_> {
             words.push_str(&format!(" ({id})"));
         }
         words.push_str(" that is no longer part of this conversation:");
+        self.tell(words, result);
+        let detail = "the result's call is not in the conversation; it is told as text";
+        let tool = result.tool.as_ref().map(ToString::to_string);
+        self.losses.push(Loss { tool, ..loss(at, LossCode::OrphanResult, detail) });
+    }
+
+    /// A result that came when the model had spoken again. Gemini wants it right behind the call,
+    /// where the model did not have it yet; there it says so, and the result is told here.
+    fn tell_late(&mut self, result: &'r ToolResult<'r>, site: usize, at: (usize, usize)) {
+        let Some(call) = self.calls.get(site) else { return };
+        let what = if result.is_error { "an error" } else { "this result" };
+        let name = self.rules.names.alias(&call.call.tool);
+        let words = format!("The earlier call of {name} (call {}) has come to {what}:", call.id);
+        self.tell(words, result);
+        let detail = "the model has spoken since the call; the result is told as text";
+        let tool = Some(call.call.tool.to_string());
+        self.losses.push(Loss { tool, ..loss(at, LossCode::Changed, detail) });
+    }
+
+    /// Tells a result in the user's turn.
+    fn tell(&mut self, words: String, result: &'r ToolResult<'r>) {
         self.push(Speaker::User, Piece::Words(words.into()));
         for part in &result.content {
             match part {
                 ResultPart::Text(text) if text.is_empty() => {}
                 ResultPart::Text(text) => {
-                    self.push(Speaker::User, Piece::Text { text, signature: None });
+                    let (signature, is_loose) = (None, false);
+                    self.push(Speaker::User, Piece::Text { text, signature, is_loose });
                 }
                 ResultPart::Json(raw) => self.push(Speaker::User, Piece::Words(raw.compact())),
                 ResultPart::Media(media) => {
@@ -278,9 +309,6 @@ impl<'r> Builder<'r, '_> {
                 }
             }
         }
-        let detail = "the result's call is not in the conversation; it is told as text";
-        let tool = result.tool.as_ref().map(ToString::to_string);
-        self.losses.push(Loss { tool, ..loss(at, LossCode::OrphanResult, detail) });
     }
 
     /// The rules for the conversation as a whole.

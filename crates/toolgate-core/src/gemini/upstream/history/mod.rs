@@ -11,7 +11,8 @@
 //!
 //! `answers` finds the result of every call, `contents` puts everything in order. Nothing
 //! that the client said is dropped to save trouble: a call without a result gets an error for one,
-//! a result without a call becomes text, words beside results follow them.
+//! a result without a call becomes text, words beside results follow them. Nothing is moved past
+//! the model's words: a result that came when the model had spoken again becomes text where it is.
 
 mod answers;
 mod contents;

@@ -21,10 +21,21 @@ pub(in crate::gemini::upstream) struct CallSite<'r> {
     pub(super) step: usize,
     /// Its place among all parts.
     pub(super) order: usize,
-    /// The result, where the conversation has one.
+    /// The model's first part after its step was over, among all parts.
+    pub(super) spoken: Option<usize>,
+    /// The result, where the conversation has one that came in time.
     pub(in crate::gemini::upstream) result: Option<&'r ToolResult<'r>>,
+    /// The result came when the model had spoken again: it is told there.
+    pub(in crate::gemini::upstream) is_late: bool,
     /// The id that call and response bear upstream.
     pub(in crate::gemini::upstream) id: Cow<'r, str>,
+}
+
+impl CallSite<'_> {
+    /// Whether the model has spoken between the call's step and this place.
+    pub(super) fn is_past(&self, order: usize) -> bool {
+        self.spoken.is_some_and(|spoken| spoken < order)
+    }
 }
 
 /// A result of the conversation.
@@ -45,6 +56,8 @@ pub(super) enum Fate {
     Orphan,
     /// It goes to its call.
     Answers,
+    /// It is this call's, but the model has spoken since: it is told where it stands.
+    Late(usize),
     /// The same call has another result that counts.
     Superseded,
 }
@@ -72,6 +85,17 @@ pub(super) fn is_said(part: &Part<'_>) -> bool {
     }
 }
 
+/// Whether a part of the model's says something or carries what goes back.
+fn is_kept(part: &Part<'_>) -> bool {
+    let signed = match part {
+        Part::Text { signature, .. } | Part::Thought { signature, .. } => signature.is_some(),
+        Part::Media(_) | Part::Call(_) | Part::Result(_) | Part::Sealed(_) | Part::Gemini(_) => {
+            false
+        }
+    };
+    signed || is_said(part)
+}
+
 /// Every call with its result, and what becomes of the results.
 pub(in crate::gemini::upstream) fn calls_and_results<'r>(
     request: &'r Request<'r>,
@@ -81,18 +105,33 @@ pub(in crate::gemini::upstream) fn calls_and_results<'r>(
     let mut step = 0;
     let mut in_step = false;
     let mut order = 0;
+    // By step, the last one last: when the model spoke after it.
+    let mut spoken: Vec<Option<usize>> = vec![None];
     for (turn_at, turn) in request.turns.iter().enumerate() {
         for (part_at, part) in turn.parts.iter().enumerate() {
             let at = (turn_at, part_at);
             order += 1;
+            if !in_step && is_models(turn, part) && is_kept(part) {
+                spoken[step].get_or_insert(order);
+            }
             match part {
                 Part::Call(call) => {
                     if !in_step {
                         step += 1;
                         in_step = true;
+                        spoken.push(None);
                     }
                     let id = Cow::Borrowed("");
-                    calls.push(CallSite { call, at, step, order, result: None, id });
+                    calls.push(CallSite {
+                        call,
+                        at,
+                        step,
+                        order,
+                        spoken: None,
+                        result: None,
+                        is_late: false,
+                        id,
+                    });
                 }
                 Part::Result(result) => {
                     in_step = false;
@@ -109,9 +148,15 @@ pub(in crate::gemini::upstream) fn calls_and_results<'r>(
             }
         }
     }
+    for site in &mut calls {
+        site.spoken = spoken.get(site.step).copied().flatten();
+    }
     answers(&mut calls, &mut results, losses);
     give_ids(&mut calls);
-    for site in calls.iter().filter(|site| site.result.is_none()) {
+    for site in calls.iter_mut().filter(|site| site.is_late) {
+        site.result = None;
+    }
+    for site in calls.iter().filter(|site| site.result.is_none() && !site.is_late) {
         let (turn, part) = site.at;
         losses.push(Loss {
             at: format!("turns[{turn}].parts[{part}]"),
@@ -130,10 +175,9 @@ pub(in crate::gemini::upstream) fn calls_and_results<'r>(
 pub(in crate::gemini::upstream) struct Fates(Vec<((usize, usize), Fate)>);
 
 impl Fates {
-    pub(super) fn is_orphan(&self, at: (usize, usize)) -> bool {
-        self.0
-            .binary_search_by_key(&at, |(place, _)| *place)
-            .is_ok_and(|found| self.0[found].1 == Fate::Orphan)
+    pub(super) fn of(&self, at: (usize, usize)) -> Option<Fate> {
+        let found = self.0.binary_search_by_key(&at, |(place, _)| *place).ok()?;
+        self.0.get(found).map(|(_, fate)| *fate)
     }
 }
 

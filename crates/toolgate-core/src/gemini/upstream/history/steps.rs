@@ -6,36 +6,34 @@ use super::{Content, Piece, Speaker};
 use crate::canon::{Loss, LossCode, Losses};
 use crate::gemini::upstream::signatures::{Ledger, Sent};
 
-/// A signature that came behind the calls, in an empty part, is the first call's.
+/// A signature that came right behind the calls, in an empty part, is the first call's. One that
+/// the client itself put before them, or behind other words, stays where it is.
 pub(super) fn reattach(contents: &mut [Content<'_>]) {
     for content in contents {
-        let mut first = None;
-        let mut carrier = None;
-        for (at, piece) in content.pieces.iter().enumerate() {
-            match piece {
-                Piece::Call { signature: Some(_), .. } => {
-                    first = None;
-                    break;
-                }
-                Piece::Call { .. } if first.is_none() => first = Some(at),
-                Piece::Text { text, signature: Some(sent) } if text.is_empty() => {
-                    carrier = carrier.or(Some((at, *sent)));
-                }
-                Piece::Call { .. }
-                | Piece::Text { .. }
-                | Piece::Thought { .. }
-                | Piece::Words(_)
-                | Piece::Media { .. }
-                | Piece::Response { .. }
-                | Piece::Raw(_) => {}
-            }
+        let is_call = |piece: &Piece<'_>| matches!(piece, Piece::Call { .. });
+        let is_signed = |piece: &Piece<'_>| matches!(piece, Piece::Call { signature: Some(_), .. });
+        let Some(first) = content.pieces.iter().position(is_call) else { continue };
+        if content.pieces.iter().any(is_signed) {
+            continue;
         }
-        if let (Some(first), Some((carrier, sent))) = (first, carrier) {
-            if let Some(Piece::Call { signature, .. }) = content.pieces.get_mut(first) {
-                *signature = Some(sent);
+        let calls = content.pieces.iter().skip(first).take_while(|piece| is_call(piece)).count();
+        let carrier = content.pieces.iter().enumerate().find_map(|(at, piece)| match piece {
+            Piece::Text { text, signature: Some(sent), is_loose } if text.is_empty() => {
+                (*is_loose || at == first + calls).then_some((at, *sent))
             }
-            content.pieces.remove(carrier);
+            Piece::Text { .. }
+            | Piece::Thought { .. }
+            | Piece::Words(_)
+            | Piece::Media { .. }
+            | Piece::Call { .. }
+            | Piece::Response { .. }
+            | Piece::Raw(_) => None,
+        });
+        let Some((carrier, sent)) = carrier else { continue };
+        if let Some(Piece::Call { signature, .. }) = content.pieces.get_mut(first) {
+            *signature = Some(sent);
         }
+        content.pieces.remove(carrier);
     }
 }
 
