@@ -127,34 +127,28 @@ pub struct Usage {
 impl Usage {
     /// Takes over each count that `newer` has.
     pub fn merge(&mut self, newer: &Self) {
-        let pairs = [
-            (&mut self.prompt, newer.prompt),
-            (&mut self.cached, newer.cached),
-            (&mut self.candidates, newer.candidates),
-            (&mut self.thoughts, newer.thoughts),
-            (&mut self.tool_use_prompt, newer.tool_use_prompt),
-            (&mut self.total, newer.total),
-        ];
-        for (mine, theirs) in pairs {
-            *mine = theirs.or(*mine);
-        }
+        self.each(newer, |mine, theirs| theirs.or(mine));
     }
 
     /// Adds up the counts of two answers.
     pub fn add(&mut self, more: &Self) {
-        let pairs = [
-            (&mut self.prompt, more.prompt),
-            (&mut self.cached, more.cached),
-            (&mut self.candidates, more.candidates),
-            (&mut self.thoughts, more.thoughts),
-            (&mut self.tool_use_prompt, more.tool_use_prompt),
-            (&mut self.total, more.total),
-        ];
-        for (mine, theirs) in pairs {
-            *mine = match (*mine, theirs) {
-                (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
-                (mine, theirs) => mine.or(theirs),
-            };
+        self.each(more, |mine, theirs| match (mine, theirs) {
+            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        });
+    }
+
+    /// Makes one count of each two.
+    fn each(&mut self, other: &Self, of: fn(Option<u64>, Option<u64>) -> Option<u64>) {
+        for (mine, theirs) in [
+            (&mut self.prompt, other.prompt),
+            (&mut self.cached, other.cached),
+            (&mut self.candidates, other.candidates),
+            (&mut self.thoughts, other.thoughts),
+            (&mut self.tool_use_prompt, other.tool_use_prompt),
+            (&mut self.total, other.total),
+        ] {
+            *mine = of(*mine, theirs);
         }
     }
 

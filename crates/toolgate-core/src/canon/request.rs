@@ -131,20 +131,38 @@ impl<'a> Part<'a> {
     pub fn text(text: Text<'a>) -> Self {
         Self::Text { text, signature: None }
     }
+
+    /// The call, if it is one.
+    pub fn call(&self) -> Option<&Call<'a>> {
+        match self {
+            Self::Call(call) => Some(call),
+            Self::Text { .. }
+            | Self::Thought { .. }
+            | Self::Media(_)
+            | Self::Result(_)
+            | Self::Sealed(_)
+            | Self::Gemini(_) => None,
+        }
+    }
+
+    /// The result, if it is one.
+    pub fn result(&self) -> Option<&ToolResult<'a>> {
+        match self {
+            Self::Result(result) => Some(result),
+            Self::Text { .. }
+            | Self::Thought { .. }
+            | Self::Media(_)
+            | Self::Call(_)
+            | Self::Sealed(_)
+            | Self::Gemini(_) => None,
+        }
+    }
 }
 
 impl<'a> Request<'a> {
     /// Every call of the conversation, in order.
     pub fn calls(&self) -> impl Iterator<Item = &Call<'a>> {
-        self.turns.iter().flat_map(|turn| &turn.parts).filter_map(|part| match part {
-            Part::Call(call) => Some(call),
-            Part::Text { .. }
-            | Part::Thought { .. }
-            | Part::Media(_)
-            | Part::Result(_)
-            | Part::Sealed(_)
-            | Part::Gemini(_) => None,
-        })
+        self.turns.iter().flat_map(|turn| &turn.parts).filter_map(Part::call)
     }
 
     /// Every call of the conversation, to be completed (with signatures from a store, say).

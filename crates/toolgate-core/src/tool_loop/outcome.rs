@@ -154,15 +154,7 @@ fn orphan(result: &ToolResult<'_>) -> Loss {
 }
 
 fn calls<'a>(turn: &'a Turn<'static>) -> impl Iterator<Item = &'a Call<'static>> {
-    turn.parts.iter().filter_map(|part| match part {
-        Part::Call(call) => Some(call),
-        Part::Text { .. }
-        | Part::Thought { .. }
-        | Part::Media(_)
-        | Part::Result(_)
-        | Part::Sealed(_)
-        | Part::Gemini(_) => None,
-    })
+    turn.parts.iter().filter_map(Part::call)
 }
 
 /// The caller knows the call by its dialect's id, which has a prefix.

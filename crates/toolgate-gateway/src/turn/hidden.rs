@@ -127,7 +127,7 @@ impl std::fmt::Debug for Hidden {
 pub(crate) fn keep(app: &App, owner: Owner, outcome: &Outcome) {
     let End::Calls { answer, paused, .. } = &outcome.end else { return };
     let before = outcome.turns.chunks(2).filter_map(|round| match round {
-        [asked, answered] => Some(hidden(asked, answered.parts.iter().filter_map(result_of))),
+        [asked, answered] => Some(hidden(asked, answered.parts.iter().filter_map(Part::result))),
         _ => None,
     });
     let record = Record { before: before.collect(), beside: hidden(&paused.turn, &paused.results) };
@@ -141,37 +141,13 @@ pub(crate) fn keep(app: &App, owner: Owner, outcome: &Outcome) {
     }
 }
 
-fn result_of<'r>(part: &'r Part<'static>) -> Option<&'r ToolResult<'static>> {
-    match part {
-        Part::Result(result) => Some(result),
-        Part::Text { .. }
-        | Part::Thought { .. }
-        | Part::Media(_)
-        | Part::Call(_)
-        | Part::Sealed(_)
-        | Part::Gemini(_) => None,
-    }
-}
-
-fn call_of<'r, 'a>(part: &'r Part<'a>) -> Option<&'r Call<'a>> {
-    match part {
-        Part::Call(call) => Some(call),
-        Part::Text { .. }
-        | Part::Thought { .. }
-        | Part::Media(_)
-        | Part::Result(_)
-        | Part::Sealed(_)
-        | Part::Gemini(_) => None,
-    }
-}
-
 /// The calls of a turn that have results, with them.
 fn hidden<'r>(
     turn: &Turn<'static>,
     results: impl IntoIterator<Item = &'r ToolResult<'static>>,
 ) -> Vec<Hidden> {
     let results: Vec<_> = results.into_iter().collect();
-    let calls = turn.parts.iter().filter_map(call_of).enumerate();
+    let calls = turn.parts.iter().filter_map(Part::call).enumerate();
     let calls = calls.filter_map(|(at, call)| {
         let result = results.iter().find(|result| result.call_id.as_ref() == Some(&call.id))?;
         let said = result.content.iter().filter_map(|part| match part {
@@ -212,7 +188,7 @@ pub(crate) async fn restore(app: &App, owner: Owner, request: &mut Request<'_>) 
     let mut turns = Vec::with_capacity(request.turns.len() + 2);
     let mut owed: Vec<Part<'_>> = Vec::new();
     for mut turn in std::mem::take(&mut request.turns) {
-        let calls = turn.parts.iter().filter(|part| call_of(part).is_some()).count();
+        let calls = turn.parts.iter().filter(|part| part.call().is_some()).count();
         let found: Vec<Option<Bytes>> = kept.by_ref().take(calls).collect();
         // Their results stand where the results of the turn before do.
         if turn.role == Role::User {
@@ -234,7 +210,7 @@ pub(crate) async fn restore(app: &App, owner: Owner, request: &mut Request<'_>) 
 
 /// Gives the turn as it was; returns the results that belong behind it.
 fn put_back<'a>(record: Record, turn: Turn<'a>, turns: &mut Vec<Turn<'a>>) -> Vec<Part<'a>> {
-    let first = turn.parts.iter().position(|part| call_of(part).is_some()).unwrap_or(0);
+    let first = turn.parts.iter().position(|part| part.call().is_some()).unwrap_or(0);
     let mut said = turn.parts;
     let rest = said.split_off(first);
     for round in record.before {
@@ -246,7 +222,7 @@ fn put_back<'a>(record: Record, turn: Turn<'a>, turns: &mut Vec<Turn<'a>>) -> Ve
     let (calls, results) = parts(record.beside);
     let (mut calls, mut at) = (calls.into_iter().peekable(), 0);
     for part in rest {
-        if call_of(&part).is_some() {
+        if part.call().is_some() {
             while let Some((_, hidden)) = calls.next_if(|(place, _)| *place == at) {
                 said.push(hidden);
                 at += 1;
