@@ -167,6 +167,18 @@ impl App {
 }
 
 impl Current {
+    /// A failure as clients and logs may hear of it.
+    pub(crate) fn told(&self, failure: &Failure, pass: &Pass) -> Failure {
+        let mut told = failure.clone();
+        let texts = [Some(&mut told.message), told.upstream_body.as_mut()];
+        for text in texts.into_iter().flatten() {
+            if let Some(clean) = self.without_keys(text, pass) {
+                *text = clean;
+            }
+        }
+        told
+    }
+
     /// A text of the upstream's without the keys that it was shown; `None` where it has none.
     pub(crate) fn without_keys(&self, text: &str, pass: &Pass) -> Option<String> {
         let own = match pass {

@@ -51,8 +51,22 @@ async fn law8_a_key_in_an_error_goes_nowhere() {
             assert!(!got.text().contains(&key) && got.text().contains("suspended"), "{door:?}");
         }
     }
-    let got = lab.post(GEMINI, &plain()).await;
-    assert!(!got.text().contains(&key) && got.text().contains("suspended"), "{}", got.text());
+    let native = json!({"model": "gemini-3.6-flash", "input": "Hi."});
+    for (path, ask) in [(GEMINI, plain()), ("/v1/gemini", native.clone())] {
+        let got = lab.post(path, &ask).await;
+        assert!(!got.text().contains(&key) && got.text().contains("suspended"), "{}", got.text());
+    }
+    // In the middle of a stream, too.
+    let words = json!({"candidates": [{"content": {"parts": [{"text": "Words."}]}}]});
+    let stream = format!("data: {words}\r\n\r\ndata: {error}\r\n\r\n");
+    let lab = Lab::replaying(&[(200, "text/event-stream", &stream)], "").await;
+    let streamed = json!({"model": "gemini-3.6-flash", "input": "Hi.", "stream": true});
+    let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
+    for (path, ask) in [(path, plain()), ("/v1/gemini", streamed)] {
+        let got = lab.post(path, &ask).await;
+        assert!(!got.text().contains(&key) && got.text().contains("suspended"), "{}", got.text());
+        assert!(got.text().contains("Words."), "{}", got.text());
+    }
 }
 
 /// A new configuration leads where it says, and nowhere else.

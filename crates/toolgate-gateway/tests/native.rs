@@ -108,6 +108,17 @@ async fn k2_silence_before_the_first_byte_is_a_timeout() {
     }
 }
 
+/// Half an object is no answer, and a body that never ends is an error in time.
+#[tokio::test]
+async fn d12_whole_answers_that_break_off_are_errors() {
+    let half = "{\"candidates\":[{\"content\":{\"parts\":[{\"te";
+    let lab =
+        Lab::replaying(&[(200, "application/json", half)], "[upstream]\nrescue_retries = 0").await;
+    let got = lab.post(&format!("{MODEL}:generateContent"), &ask()).await;
+    assert!(got.status.is_server_error(), "{}", got.text());
+    assert!(got.json()["error"]["code"].is_u64(), "{}", got.text());
+}
+
 /// R140: tools that are switched off are not forwarded for Gemini's own clients either.
 #[tokio::test]
 async fn r140_tools_are_switched_off_here_too() {

@@ -299,3 +299,119 @@ async fn r136_a_correcting_round_may_fail_or_be_saved() {
         assert!(door.is_error(&got), "{door:?} {}", got.text());
     }
 }
+
+/// A rest that does not come at once is asked for again; what came before it stays.
+#[tokio::test]
+async fn r38_an_empty_continuation_is_asked_for_again() {
+    let stop = json!({"finishReason": "CONTINUATION", "continuationToken": "dG9rZW4="});
+    let (first, rest) =
+        (chunk(true, "Hel", &stop), chunk(true, "lo.", &json!({"finishReason": "STOP"})));
+    for door in DOORS {
+        let answers = [(200, SSE, &*first), (200, SSE, ""), (200, SSE, &*rest)];
+        let lab = Lab::replaying(&answers, "").await;
+        let got = lab.post(door.path(), &door.ask(true)).await;
+        door.check(&got, true);
+        assert_eq!(said(door, &got, true).0, "Hello.", "{door:?} {}", got.text());
+    }
+}
+
+/// A client that tells the calls of one turn one after the other gets the hidden one back once.
+#[tokio::test]
+async fn r92_a_hidden_call_is_put_back_once() {
+    let door = Door::Chat;
+    let script = Script::new()
+        .call("Bash", json!({"command": "a"}))
+        .call("Bash", json!({"cmd": 5}))
+        .call("Bash", json!({"command": "b"}))
+        .finish()
+        .text("Done.");
+    let lab = scripted(script, CORRECTING).await;
+    let answer = lab.post(door.path(), &door.ask(false)).await.json();
+    let calls = answer["choices"][0]["message"]["tool_calls"].as_array().unwrap();
+    assert_eq!(calls.len(), 2, "{answer}");
+    let mut ask = door.ask(false);
+    for call in calls {
+        let messages = ask["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "assistant", "tool_calls": [call]}));
+        messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": "ok"}));
+    }
+    let got = lab.post(door.path(), &ask).await;
+    assert!(got.text().contains("Done."), "{}", got.text());
+    let told = told(&lab).join(" | ");
+    assert_eq!(told.matches(r#"Bash{"cmd":5}"#).count(), 1, "{told}");
+    assert_eq!(told.matches("Bash:error").count(), 1, "{told}");
+}
+
+/// Gemini's own form knows calls by Gemini's ids, and gets its turn back all the same.
+#[tokio::test]
+async fn r101_a_mixed_turn_of_a_gemini_client_is_rebuilt() {
+    let script = Script::new()
+        .call("look", json!({"wrong": 1}))
+        .call("look", json!({"at": "x"}))
+        .finish()
+        .text("Done.");
+    let lab = scripted(script, CORRECTING).await;
+    let schema = json!({"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"], "additionalProperties": false});
+    let tools =
+        json!([{"functionDeclarations": [{"name": "look", "parametersJsonSchema": schema}]}]);
+    let ask =
+        json!({"model": "gemini-3.6-flash", "input": "Look.", "conversation": "c", "tools": tools});
+    let first = lab.post("/v1/gemini", &ask).await.json();
+    let parts = first["candidates"][0]["content"]["parts"].as_array().unwrap();
+    let calls: Vec<_> = parts.iter().filter_map(|part| part.get("functionCall")).collect();
+    assert_eq!(calls.len(), 1, "{first}");
+    let response = json!({"id": calls[0]["id"], "name": "look", "response": {"output": "ok"}});
+    let ask = json!({"model": "gemini-3.6-flash", "input": [{"functionResponse": response}], "conversation": "c"});
+    let got = lab.post("/v1/gemini", &ask).await;
+    assert!(got.text().contains("Done."), "{}", got.text());
+    let want = ["user text", r#"model look{"wrong":1} look{"at":"x"}"#, "user look:error look:ok"];
+    assert_eq!(told(&lab), want);
+    check_clean(&lab);
+}
+
+/// The model hears the names that it knows; an answer with a form has one form.
+#[tokio::test]
+async fn r130_corrections_speak_of_what_the_model_knows() {
+    let format = json!({"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}}});
+    let parameters = json!({"type": "object", "properties": {"at": {"type": "string"}}});
+    for stream in [true, false] {
+        let script = Script::new().text(r#"{"x":1}"#).call("nope", json!({})).finish();
+        let lab = scripted(script.text(r#"{"x":2}"#), CORRECTING).await;
+        let ask = json!({
+            "model": "gemini-3.6-flash", "stream": stream, "response_format": format,
+            "messages": [{"role": "user", "content": "Hi."}],
+            "tools": [{"type": "function", "function": {"name": "look at/it", "parameters": parameters}}],
+        });
+        let got = lab.post("/v1/chat/completions", &ask).await;
+        let words: String = if stream {
+            let events = got.events();
+            events.iter().filter_map(|it| it["choices"][0]["delta"]["content"].as_str()).collect()
+        } else {
+            got.json()["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(words, r#"{"x":2}"#);
+        let asked = lab.sim.requests();
+        let declared = asked[1].json()["tools"][0]["functionDeclarations"][0]["name"].clone();
+        let error = asked[1].function_response("nope").unwrap()["response"]["error"].clone();
+        assert!(error.as_str().unwrap().contains(declared.as_str().unwrap()), "{error} {declared}");
+    }
+}
+
+/// R146: a fault of a call that the client has not seen is no fault of one that it has.
+#[tokio::test]
+async fn r146_hidden_faults_are_not_the_clients() {
+    let (good, bad) = (("Bash", json!({"command": "ls"})), ("Bash", json!({"cmd": 1})));
+    for order in [[&good, &bad], [&bad, &good]] {
+        for stream in [true, false] {
+            let script =
+                order.iter().fold(Script::new(), |it, call| it.call(call.0, call.1.clone()));
+            let lab = scripted(script.finish(), CORRECTING).await;
+            lab.post(Door::Anthropic.path(), &Door::Anthropic.ask(stream)).await;
+            let metrics = lab.get("/metrics").await.text();
+            for line in ["tool_calls_total 1", "tool_calls_ok_total 1", "tool_calls_failed_total 0"]
+            {
+                assert!(metrics.contains(&format!("toolgate_{line}\n")), "{line} {stream}");
+            }
+        }
+    }
+}

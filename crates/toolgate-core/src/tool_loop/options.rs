@@ -77,28 +77,45 @@ pub enum Owner {
 
 /// The tools that were declared, and who runs them.
 #[derive(Clone, Debug, Default)]
-pub struct Tools(BTreeMap<ToolName<'static>, Owner>);
+pub struct Tools {
+    owners: BTreeMap<ToolName<'static>, Owner>,
+    aliases: BTreeMap<ToolName<'static>, String>,
+}
 
 impl Tools {
     /// Who runs this tool; `None` where it was not declared.
     pub fn owner<'a>(&self, tool: &ToolName<'a>) -> Option<Owner> {
-        let tools: &BTreeMap<ToolName<'a>, Owner> = &self.0;
+        let tools: &BTreeMap<ToolName<'a>, Owner> = &self.owners;
         tools.get(tool).copied()
     }
 
     /// Every declared tool, in order of names.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &ToolName<'static>> {
-        self.0.keys()
+        self.owners.keys()
+    }
+
+    /// The same with the names by which the model knows them, where those are others.
+    #[must_use]
+    pub fn known_as(self, aliases: impl IntoIterator<Item = (ToolName<'static>, String)>) -> Self {
+        Self { aliases: aliases.into_iter().collect(), ..self }
+    }
+
+    /// Every declared tool as the model knows it.
+    pub(super) fn shown(&self) -> impl ExactSizeIterator<Item = String> {
+        self.owners
+            .keys()
+            .map(|name| self.aliases.get(name).cloned().unwrap_or_else(|| name.to_string()))
     }
 
     /// Whether the driver runs any of them.
     pub fn any_driven(&self) -> bool {
-        self.0.values().any(|owner| *owner == Owner::Driver)
+        self.owners.values().any(|owner| *owner == Owner::Driver)
     }
 }
 
 impl<'a> FromIterator<(ToolName<'a>, Owner)> for Tools {
     fn from_iter<I: IntoIterator<Item = (ToolName<'a>, Owner)>>(tools: I) -> Self {
-        Self(tools.into_iter().map(|(name, owner)| (name.into_owned(), owner)).collect())
+        let owners = tools.into_iter().map(|(name, owner)| (name.into_owned(), owner)).collect();
+        Self { owners, aliases: BTreeMap::new() }
     }
 }

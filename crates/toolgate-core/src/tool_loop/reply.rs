@@ -27,7 +27,7 @@ impl Call<'static> {
 /// Tells the model that there is no such tool, and which there are.
 pub(super) fn unknown_tool(call: &Call<'static>, tools: &Tools) -> ToolResult<'static> {
     let wanted = clipped(call.tool.to_string(), NAME_BYTES);
-    let names = tools.names().map(|name| format!("`{name}`"));
+    let names = tools.shown().map(|name| format!("`{name}`"));
     let message = match listed(names) {
         names if names.is_empty() => format!("there is no tool `{wanted}`, nor any other"),
         names => format!("there is no tool `{wanted}`; the tools are {names}"),

@@ -90,6 +90,10 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
                     && let Some(given_up) = passing.give_up()
                 {
                     ledger = given_up;
+                    // Whoever has waited that long does not want to wait again.
+                    if failure.kind == FailureKind::Timeout {
+                        break Refusal { failure, said: None };
+                    }
                     match turn::again(&mut plan, &failure).await {
                         Ok(()) => continue,
                         Err(failure) => break Refusal { failure, said: None },
@@ -102,12 +106,21 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
                 {
                     return reply;
                 }
+                // Half an object is no answer; half a stream says itself that it was cut.
+                if let Some(failure) = passing.cut().filter(|_| !is_stream) {
+                    return reply::failure(DIALECT, failure, &visit.request_id);
+                }
                 return like(&head, passing.boxed_unsync());
             }
             Ok(response) => {
-                ledger.answered();
                 let (head, body) = response.into_parts();
-                return like(&head, body.map_err(std::io::Error::other).boxed_unsync());
+                match turn::read(body, patience).await {
+                    Ok(body) => {
+                        ledger.answered();
+                        return like(&head, reply::full(body));
+                    }
+                    Err(failure) => break Refusal { failure, said: None },
+                }
             }
             Err(refusal) => break *refusal,
         }
@@ -214,6 +227,7 @@ fn upstream_path(visit: &Visit, asked: &Asked<'_>, model: &str, query: Option<&s
         {
             format!("/{version}/models")
         }
+        _ if asked.verb.is_empty() => visit.current.link.catalogue_path().to_owned(),
         _ => own.to_owned(),
     };
     if !model.is_empty() {

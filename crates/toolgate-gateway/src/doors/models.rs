@@ -10,8 +10,7 @@ use toolgate_core::{anthropic, chat};
 use super::Visit;
 use super::responses::parameter;
 use crate::reply::{self, Reply};
-use crate::turn::{Plan, open};
-use crate::upstream::whole;
+use crate::turn::{Plan, open, read};
 
 /// A model, as lists show it.
 struct Model {
@@ -142,7 +141,7 @@ async fn upstream(visit: &Visit) -> Result<Vec<Model>, Failure> {
         let mut plan = Plan::listing(visit, visit.current.link.page_path(token.as_deref()));
         let patience = plan.idle();
         let response = open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
-        let body = whole(response.into_body()).await?;
+        let body = read(response.into_body(), patience).await?;
         let list: List = serde_json::from_slice(&body).map_err(|error| {
             let message = format!("the upstream's list cannot be read: {error}");
             Failure::new(FailureKind::UpstreamProtocol, message)

@@ -1,6 +1,7 @@
 //! An answer that goes through as it is, read along.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,8 @@ use toolgate_core::gemini::encode_error;
 use toolgate_core::gemini::upstream::StreamDecoder;
 
 use super::Visit;
+use crate::app::Current;
+use crate::auth::Pass;
 use crate::turn::{Ledger, Plan};
 
 /// The upstream's body.
@@ -29,13 +32,15 @@ pub(super) struct Passing {
     /// Whether it is made of events, which are given on whole or not at all.
     is_events: bool,
     request_id: String,
+    current: Arc<Current>,
+    pass: Pass,
     /// What came and was not given on yet.
     kept: BytesMut,
     /// How much of it is known to hold no end of an event: one of megabytes comes in many pieces.
     searched: usize,
     /// What follows everything else, in a piece of its own: where Google's JavaScript SDK sees it.
     last_words: Bytes,
-    _room: Option<std::sync::Arc<crate::app::Admitted>>,
+    _room: Option<Arc<crate::app::Admitted>>,
 }
 
 #[derive(Default)]
@@ -78,7 +83,8 @@ impl Passing {
         ledger: Ledger,
     ) -> Self {
         let decoder = StreamDecoder::new(plan.exchange().clone(), IdGen::new(visit.seed));
-        let idle = plan.idle();
+        // An answer in one piece may take as long as a turn may.
+        let idle = if is_stream { plan.idle() } else { plan.total() };
         let mut passing = Self {
             body: Some(body),
             decoder,
@@ -89,6 +95,8 @@ impl Passing {
             last: Instant::now(),
             is_events,
             request_id: visit.request_id.clone(),
+            current: Arc::clone(&visit.current),
+            pass: visit.client.pass.clone(),
             kept: BytesMut::new(),
             searched: 0,
             last_words: Bytes::new(),
@@ -127,6 +135,15 @@ impl Passing {
             }
             Some(_) | None => None,
         }
+    }
+
+    /// That it was cut off before there was anything to show.
+    pub(super) fn cut(&self) -> Option<&Failure> {
+        match &self.heard.end {
+            Some(Err(failure)) if failure.kind == FailureKind::Cut => Some(failure),
+            Some(_) | None => None,
+        }
+        .filter(|_| !self.heard.visible)
     }
 
     /// The upstream has said nothing for too long.
@@ -173,8 +190,20 @@ impl Passing {
                 finish.losses.retain(|loss| loss.code != LossCode::UnknownTool);
                 ledger.done(finish);
             }
-            Some(Err(failure)) => ledger.failed(failure),
+            Some(Err(failure)) => ledger.failed(&self.current.told(failure, &self.pass)),
             None => ledger.answered(),
+        }
+    }
+
+    /// An error that came in the middle may repeat a key.
+    fn unkeyed(&self, bytes: Bytes) -> Bytes {
+        if !matches!(self.heard.end, Some(Err(_))) {
+            return bytes;
+        }
+        let text = std::str::from_utf8(&bytes).ok();
+        match text.and_then(|text| self.current.without_keys(text, &self.pass)) {
+            Some(clean) => Bytes::from(clean),
+            None => bytes,
         }
     }
 
@@ -213,7 +242,8 @@ impl Passing {
         if !is_silent {
             return;
         }
-        let error = encode_error(failure, &self.request_id).body;
+        let failure = self.current.told(failure, &self.pass);
+        let error = encode_error(&failure, &self.request_id).body;
         let said = finish_at(&self.kept).unwrap_or_else(|| events_end(&self.kept));
         self.kept.truncate(said);
         self.kept.extend_from_slice(b"data: ");
@@ -308,6 +338,7 @@ impl http_body::Body for Passing {
                     let Ok(bytes) = frame.into_data() else { continue };
                     this.decoder.feed(&bytes, &mut this.heard);
                     this.note();
+                    let bytes = this.unkeyed(bytes);
                     // The usual case: whole events, which need no copy.
                     let is_whole =
                         [&b"\n\n"[..], b"\r\n\r\n"].iter().any(|end| bytes.ends_with(end));

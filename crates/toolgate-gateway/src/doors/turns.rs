@@ -16,7 +16,6 @@ use super::Visit;
 use crate::reply::{self, Body, Reply};
 use crate::session::{self, Keeper, Refused};
 use crate::turn::{self, Ask, First, Ledger, Plan, Prepared, Pump};
-use crate::upstream::whole;
 
 /// A turn whose dialect the path says.
 pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incoming>) -> Reply {
@@ -185,7 +184,8 @@ pub(crate) async fn run_on(
                 | AnyEncoder::Gemini(_)
                 | AnyEncoder::Responses(_)) => encoder,
             };
-            let mut pump = Pump::new(plan, encoder, ledger).judged(visit, ask);
+            let mut pump =
+                Pump::new(plan, encoder, ledger).judged(visit, ask, prepared.is_structured);
             if ask.collect {
                 pump.collect();
             }
@@ -201,7 +201,9 @@ pub(crate) async fn run_on(
                 }
             }
         } else {
-            let answer = match turn::judge(visit.current.config.corrections, plan.exchange()) {
+            let corrections = visit.current.config.corrections;
+            let judge = turn::judge(corrections, plan.exchange(), prepared.is_structured);
+            let answer = match judge {
                 Some(judge) => turn::judged(visit, ask, &mut plan, &mut ledger, judge).await,
                 None => turn::answer(&mut plan, &mut ledger).await,
             };
@@ -261,7 +263,7 @@ async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Refus
     let mut plan = Plan::counting(visit, target, body);
     let patience = plan.idle();
     let response = turn::open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
-    let body = whole(response.into_body()).await?;
+    let body = turn::read(response.into_body(), patience).await?;
     let counted: Counted = serde_json::from_slice(&body).map_err(|error| {
         let message = format!("the upstream's count cannot be read: {error}");
         Failure::new(FailureKind::UpstreamProtocol, message)

@@ -9,16 +9,18 @@
 //! round is kept too, for the calls of the next one. How often Gemini is corrected is a setting
 //! (`calls.corrections`); after that, faulty calls are passed on, and the client answers them.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use toolgate_core::canon::{
-    Answer, Call, CallInput, Failure, FailureKind, Issuer, Part, Request, ResultPart, Role,
+    Answer, Call, CallInput, Failure, FailureKind, Finish, Issuer, Part, Request, ResultPart, Role,
     Signature, ToolChoice, ToolName, ToolResult, Turn, call_token,
 };
 use toolgate_core::gemini::{Backend, Exchange};
 use toolgate_core::json::{Raw, Text};
 use toolgate_core::tool_loop::{
-    AtLimit, End, OnFault, Options, Outcome, Owner as Runs, Step, Steps, ToolLoop,
+    AtLimit, End, OnFault, Options, Outcome, Owner as Runs, Step, Steps, ToolLoop, Tools,
 };
 
 use super::ledger::Ledger;
@@ -31,18 +33,24 @@ use crate::doors::Visit;
 use crate::store::Kind;
 
 /// Who judges the calls of a turn, where faulty ones are corrected.
-pub(crate) fn judge(corrections: u32, exchange: &Exchange) -> Option<ToolLoop> {
+pub(crate) fn judge(
+    corrections: u32,
+    exchange: &Exchange,
+    is_structured: bool,
+) -> Option<ToolLoop> {
     if corrections == 0 {
         return None;
     }
-    let tools = exchange.tools.iter().map(|tool| (tool.name.clone(), Runs::Caller)).collect();
+    let tools = exchange.tools.iter().map(|tool| (tool.name.clone(), Runs::Caller));
+    let aliases = exchange.tools.iter().map(|tool| (tool.name.clone(), tool.alias.clone()));
+    let tools = tools.collect::<Tools>().known_as(aliases);
     let fault = OnFault::Answer { rounds: corrections };
     let options = Options {
         max_rounds: corrections.saturating_add(1),
         at_limit: AtLimit::ReturnCalls,
         // Turns that Gemini spoilt are the plan's business.
         retries: 0,
-        steps: Steps::Shown,
+        steps: if is_structured { Steps::Hidden } else { Steps::Shown },
         unknown_tools: fault,
         bad_arguments: fault,
     };
@@ -50,8 +58,20 @@ pub(crate) fn judge(corrections: u32, exchange: &Exchange) -> Option<ToolLoop> {
     Some(ToolLoop::new(Vec::new(), ToolChoice::Unset, tools, options))
 }
 
-/// An answer in one piece whose calls are judged.
+/// An answer in one piece whose calls are judged. All rounds together take no longer than one turn may.
 pub(crate) async fn judged(
+    visit: &Visit,
+    ask: &Ask,
+    plan: &mut Plan,
+    ledger: &mut Ledger,
+    tool_loop: ToolLoop,
+) -> Result<Answer, Failure> {
+    let total = plan.total();
+    let rounds = rounds(visit, ask, plan, ledger, tool_loop);
+    tokio::time::timeout(total, rounds).await.unwrap_or_else(|_| Err(unary::too_long(total)))
+}
+
+async fn rounds(
     visit: &Visit,
     ask: &Ask,
     plan: &mut Plan,
@@ -75,7 +95,10 @@ pub(crate) async fn judged(
             Step::Done(outcome) => {
                 keep(&visit.app, ask.owner, outcome);
                 return match &outcome.end {
-                    End::Answered(answer) | End::Calls { answer, .. } => Ok(answer.clone()),
+                    End::Answered(answer) | End::Calls { answer, .. } => {
+                        let finish = as_seen(outcome, &answer.finish);
+                        Ok(Answer { finish, ..answer.clone() })
+                    }
                     End::Failed(failure) => Err(failure.clone()),
                     End::Cancelled => Err(internal("the turn was cancelled".to_owned())),
                 };
@@ -137,8 +160,35 @@ pub(crate) fn keep(app: &App, owner: Owner, outcome: &Outcome) {
     let Ok(record) = serde_json::to_vec(&record).map(Bytes::from) else { return };
     let keep = app.config().state_retention;
     for call in answer.calls() {
-        app.store.put(owner, Kind::Hidden, call_token(&call.id), record.clone(), keep);
+        // Gemini's own clients know a call by Gemini's id.
+        let ids = [Some(call_token(&call.id)), call.upstream_id.as_deref()];
+        for id in ids.into_iter().flatten() {
+            app.store.put(owner, Kind::Hidden, id, record.clone(), keep);
+        }
     }
+}
+
+/// The end of an answer as the client has seen it: what was wrong with calls that it has not seen is no
+/// fault of those that it has.
+pub(crate) fn as_seen(outcome: &Outcome, finish: &Finish) -> Finish {
+    let mut finish = finish.clone();
+    let End::Calls { paused, .. } = &outcome.end else { return finish };
+    let hidden: BTreeSet<usize> =
+        hidden(&paused.turn, &paused.results).into_iter().map(|call| call.at).collect();
+    for loss in &mut finish.losses {
+        let Some((number, rest)) =
+            loss.at.strip_prefix("calls[").and_then(|rest| rest.split_once(']'))
+        else {
+            continue;
+        };
+        let Ok(number) = number.parse::<usize>() else { continue };
+        loss.at = if hidden.contains(&number) {
+            format!("hidden_calls[{number}]{rest}")
+        } else {
+            format!("calls[{}]{rest}", number - hidden.range(..number).count())
+        };
+    }
+    finish
 }
 
 /// The calls of a turn that have results, with them.
@@ -187,6 +237,8 @@ pub(crate) async fn restore(app: &App, owner: Owner, request: &mut Request<'_>) 
     let mut kept = kept.into_iter();
     let mut turns = Vec::with_capacity(request.turns.len() + 2);
     let mut owed: Vec<Part<'_>> = Vec::new();
+    // A client may tell the calls of one turn one after the other: each hidden one belongs to the first.
+    let mut placed = BTreeSet::new();
     for mut turn in std::mem::take(&mut request.turns) {
         let calls = turn.parts.iter().filter(|part| part.call().is_some()).count();
         let found: Vec<Option<Bytes>> = kept.by_ref().take(calls).collect();
@@ -198,7 +250,14 @@ pub(crate) async fn restore(app: &App, owner: Owner, request: &mut Request<'_>) 
         }
         let record = found.into_iter().flatten().next();
         match record.and_then(|json| serde_json::from_slice::<Record>(&json).ok()) {
-            Some(record) => owed = put_back(record, turn, &mut turns),
+            Some(mut record) => {
+                record.before.retain_mut(|round| {
+                    round.retain(|call| placed.insert(call.id.clone()));
+                    !round.is_empty()
+                });
+                record.beside.retain(|call| placed.insert(call.id.clone()));
+                owed = put_back(record, turn, &mut turns);
+            }
             None => turns.push(turn),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolgate_core::canon::{Call, Failure, FailureKind, Finish, Loss, LossCode, Losses, Usage};
+use toolgate_core::gemini::upstream::Profile;
 use toolgate_core::translate::Dialect;
 
 use super::keep;
@@ -27,6 +28,8 @@ pub(crate) struct Ledger {
     own: Duration,
     ended: bool,
     trace: Trace,
+    /// Whether the model wants its signatures back.
+    signs: bool,
     /// The calls that the client has got.
     calls: Vec<Call<'static>>,
 }
@@ -46,6 +49,7 @@ impl Ledger {
             own: Duration::ZERO,
             ended: false,
             trace: Trace::default(),
+            signs: false,
             calls: Vec::new(),
         }
     }
@@ -64,6 +68,7 @@ impl Ledger {
     pub(crate) fn asked(&mut self, prepared: &super::Prepared) {
         prepared.target.model.clone_into(&mut self.model);
         self.trace = prepared.trace.clone();
+        self.signs = Profile::of(&prepared.target).signatures_required;
         self.tools = prepared.tools;
         self.stream = prepared.stream;
         self.app.metrics.signatures(&prepared.signatures);
@@ -119,7 +124,7 @@ impl Ledger {
             self.app.metrics.used_tool(&call.tool);
         }
         let kept: Vec<_> = calls.iter().collect();
-        keep::signatures(&self.app, self.owner, &kept, &self.trace);
+        keep::signatures(&self.app, self.owner, &kept, &self.trace, self.signs);
         calls.len()
     }
 

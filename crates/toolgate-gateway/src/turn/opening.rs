@@ -26,10 +26,6 @@ pub(crate) async fn open(
     plan: &mut Plan,
     patience: Duration,
 ) -> Result<Response<Incoming>, Box<Refusal>> {
-    let silent = || {
-        let message = format!("the upstream fell silent ({} s)", patience.as_secs());
-        Refusal { failure: Failure::new(FailureKind::Timeout, message), said: None }
-    };
     loop {
         let answered = async {
             match plan.ask().await {
@@ -51,12 +47,22 @@ pub(crate) async fn open(
             Ok(Ok(response)) => return Ok(response),
             Ok(Err(refusal)) => refusal,
             // Whoever has waited that long does not want to wait again.
-            Err(_) => return Err(Box::new(silent())),
+            Err(_) => return Err(Box::new(Refusal { failure: silent(patience), said: None })),
         };
         again(plan, &refusal.failure)
             .await
             .map_err(|failure| Box::new(Refusal { failure, ..refusal }))?;
     }
+}
+
+/// Reads an answer that is not a stream, which may take so long.
+pub(crate) async fn read(body: Incoming, patience: Duration) -> Result<Bytes, Failure> {
+    timeout(patience, whole(body)).await.unwrap_or_else(|_| Err(silent(patience)))
+}
+
+fn silent(patience: Duration) -> Failure {
+    let message = format!("the upstream fell silent ({} s)", patience.as_secs());
+    Failure::new(FailureKind::Timeout, message)
 }
 
 /// Waits until it is time to ask again, where there is sense in that.

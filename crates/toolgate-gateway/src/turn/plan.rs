@@ -263,11 +263,7 @@ impl Plan {
 
     /// A failure as clients may hear of it.
     pub(crate) fn told(&self, failure: &Failure) -> Failure {
-        let mut told = failure.clone();
-        if let Some(message) = self.current.without_keys(&told.message, &self.pass) {
-            told.message = message;
-        }
-        told
+        self.current.told(failure, &self.pass)
     }
 
     /// Which request it is.

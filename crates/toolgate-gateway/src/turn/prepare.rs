@@ -6,8 +6,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use toolgate_core::anthropic;
 use toolgate_core::canon::{
-    BadRequest, DecodeOptions, Decoded, Failure, FailureKind, Loss, LossCode, Losses, Part,
-    Request, ThinkingMode, Turn,
+    BadRequest, DecodeOptions, Decoded, Failure, FailureKind, Loss, LossCode, Losses, OutputFormat,
+    Part, Request, ThinkingMode, Turn,
 };
 use toolgate_core::gemini::upstream::{
     EncodeOptions, Encoded, Learned, SignatureCount, encode_count_tokens, encode_request,
@@ -77,6 +77,8 @@ pub(crate) struct Prepared {
     pub(crate) target: Target,
     pub(crate) body: Bytes,
     pub(crate) stream: bool,
+    /// Whether the answer is to have a form: words of several rounds do not add up to one.
+    pub(crate) is_structured: bool,
     pub(crate) tools: usize,
     pub(crate) losses: Losses,
     pub(crate) signatures: SignatureCount,
@@ -105,6 +107,7 @@ pub(crate) async fn prepare(
         target,
         body: Bytes::from(body),
         stream,
+        is_structured: !matches!(request.output, OutputFormat::Text),
         losses,
         signatures,
         trace,

@@ -98,8 +98,9 @@ impl Pump {
     }
 
     /// Judges the calls, where the configuration says so.
-    pub(crate) fn judged(mut self, visit: &Visit, ask: &Ask) -> Self {
-        if let Some(judge) = judge(visit.current.config.corrections, self.plan.exchange()) {
+    pub(crate) fn judged(mut self, visit: &Visit, ask: &Ask, is_structured: bool) -> Self {
+        let corrections = visit.current.config.corrections;
+        if let Some(judge) = judge(corrections, self.plan.exchange(), is_structured) {
             self.translator = self.translator.judged_by(judge);
             self.asked = Some(Box::new((visit.clone(), ask.clone())));
         }
@@ -244,6 +245,11 @@ impl Pump {
                     self.translator.feed(bytes, &mut self.out);
                 }
             }
+            // The rest of an answer did not come; what came before it is still there.
+            None | Some(Err(_)) if self.going_on => {
+                let message = "the upstream closed the stream before it went on";
+                return self.failed(&Failure::new(FailureKind::Cut, message));
+            }
             // However the connection ended, the decoder knows whether the answer was complete.
             None | Some(Err(_)) => self.ended(),
         }
@@ -257,10 +263,14 @@ impl Pump {
         if let Some(usage) = seen.next_round {
             self.next_round(&usage);
         } else if seen.finish.is_some() && matches!(self.state, State::Done) {
+            let outcome = self.translator.outcome();
             if let Some(finish) = &seen.finish {
-                self.ledger.done(finish);
+                match outcome {
+                    Some(outcome) => self.ledger.done(&hidden::as_seen(outcome, finish)),
+                    None => self.ledger.done(finish),
+                }
             }
-            if let (Some(asked), Some(outcome)) = (&self.asked, self.translator.outcome()) {
+            if let (Some(asked), Some(outcome)) = (&self.asked, outcome) {
                 hidden::keep(&asked.0.app, asked.1.owner, outcome);
             }
             return Progress::End;

@@ -1,7 +1,7 @@
 //! A turn that is answered in one piece.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use toolgate_core::canon::{Answer, Assembler, Failure, FailureKind};
 use toolgate_core::gemini::upstream::StreamDecoder;
@@ -14,10 +14,12 @@ use crate::upstream::whole;
 /// Asks until there is an answer or no more sense in asking.
 pub(crate) async fn answer(plan: &mut Plan, ledger: &mut Ledger) -> Result<Answer, Failure> {
     let total = plan.total();
-    tokio::time::timeout(total, asked(plan, ledger)).await.unwrap_or_else(|_| {
-        let message = format!("the turn took longer than {} s", total.as_secs());
-        Err(Failure::new(FailureKind::Timeout, message))
-    })
+    tokio::time::timeout(total, asked(plan, ledger)).await.unwrap_or_else(|_| Err(too_long(total)))
+}
+
+pub(super) fn too_long(total: Duration) -> Failure {
+    let message = format!("the turn took longer than {} s", total.as_secs());
+    Failure::new(FailureKind::Timeout, message)
 }
 
 async fn asked(plan: &mut Plan, ledger: &mut Ledger) -> Result<Answer, Failure> {

@@ -26,6 +26,8 @@ pub struct Link {
     pools: Arc<[Http]>,
     base: String,
     models: String,
+    /// Where models are listed: Vertex AI has one list for all projects.
+    catalogue: String,
     backend: Backend,
     tokens: Option<Tokens>,
     bearer: Option<Secret>,
@@ -105,6 +107,7 @@ impl Link {
             pools: (0..lanes).map(|_| pool()).collect(),
             base,
             models: models_path(config),
+            catalogue: catalogue_path(config),
             backend,
             tokens,
             bearer: config.auth.bearer.clone(),
@@ -204,7 +207,7 @@ impl Link {
 
     /// The path of a page of the models that there are.
     pub fn page_path(&self, token: Option<&str>) -> String {
-        let mut path = format!("{}?pageSize=1000", self.models);
+        let mut path = format!("{}?pageSize=1000", self.catalogue);
         if let Some(token) = token {
             path.push_str("&pageToken=");
             push_segment(&mut path, token);
@@ -212,7 +215,12 @@ impl Link {
         path
     }
 
-    /// The path of a model list or of one model.
+    /// The path of the list of models.
+    pub fn catalogue_path(&self) -> &str {
+        &self.catalogue
+    }
+
+    /// The path below which models are asked.
     pub fn models_path(&self) -> &str {
         &self.models
     }
@@ -254,6 +262,13 @@ fn models_path(config: &Upstream) -> String {
     }
 }
 
+fn catalogue_path(config: &Upstream) -> String {
+    match config.kind {
+        UpstreamKind::Developer | UpstreamKind::Sim => models_path(config),
+        UpstreamKind::Vertex => format!("/{}/publishers/google/models", config.api_version),
+    }
+}
+
 fn push_segment(path: &mut String, segment: &str) {
     for byte in segment.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte) {
@@ -278,4 +293,35 @@ fn unreachable(error: &hyper_util::client::legacy::Error) -> Failure {
     }
     let kind = if error.is_connect() { FailureKind::Overloaded } else { FailureKind::Cut };
     Failure::new(kind, format!("the upstream cannot be reached: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Sources};
+
+    /// Vertex AI asks models below a project and lists them beside all projects.
+    #[tokio::test]
+    async fn models_are_asked_and_listed_where_they_are() {
+        let vertex = "kind = \"vertex\"\nbearer_token = \"t\"\nproject = \"p\"";
+        for (upstream, models, list) in [
+            (
+                "api_keys = [\"k\"]",
+                "/v1beta/models",
+                "/v1beta/models?pageSize=1000&pageToken=a%2Fb",
+            ),
+            (
+                vertex,
+                "/v1beta1/projects/p/locations/global/publishers/google/models",
+                "/v1beta1/publishers/google/models?pageSize=1000&pageToken=a%2Fb",
+            ),
+        ] {
+            let file = format!("[upstream]\n{upstream}");
+            let sources = Sources { file: Some(("test", &file)), env: &|_| None, flags: &[] };
+            let config = Config::resolve(&sources).unwrap();
+            let link = Link::new(&config.upstream, None, 1).unwrap();
+            assert_eq!(link.models_path(), models);
+            assert_eq!(link.page_path(Some("a/b")), list);
+        }
+    }
 }

@@ -147,10 +147,12 @@ impl Connection {
             };
             let mut turn = pin!(self.answers.turn(&visit, body));
             let told = loop {
+                // Whoever sends more than one body's worth ahead has to wait.
+                let ahead: usize = self.waiting.iter().map(|it| it.len()).sum();
                 tokio::select! {
                     told = &mut turn => break told,
                     // Whoever leaves takes the running turn along.
-                    heard = self.read.next() => match heard.and_then(Result::ok) {
+                    heard = self.read.next(), if ahead < visit.current.config.limits.body => match heard.and_then(Result::ok) {
                         Some(message) => if !hear(message, &mut self.waiting) { return },
                         None => return,
                     },
