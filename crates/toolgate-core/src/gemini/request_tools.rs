@@ -201,7 +201,11 @@ fn decode_choice<'a>(
         names.extend(servers(tools));
     }
     Ok(match (mode, count) {
-        (Mode::None, _) => ToolChoice::None,
+        // It is about functions, too.
+        (Mode::None, _) => match servers(tools).collect::<Vec<_>>() {
+            names if names.is_empty() => ToolChoice::None,
+            names => ToolChoice::Allowed { required: false, names },
+        },
         (Mode::Any, 0) => ToolChoice::Any,
         (Mode::Any, 1) => names.into_iter().next().map_or(ToolChoice::Any, ToolChoice::One),
         (Mode::Any, _) => ToolChoice::Allowed { required: true, names },

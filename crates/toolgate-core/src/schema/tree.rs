@@ -75,6 +75,16 @@ impl<'a> Tree<'a> {
         self.members().iter().find(|member| member.key == key).map(|member| &member.value)
     }
 
+    /// Whether every number in it is one that others can read: there are numbers beyond all numbers.
+    pub(crate) fn is_finite(&self) -> bool {
+        match &self.shape {
+            Shape::Number => self.text.parse::<f64>().is_ok_and(f64::is_finite),
+            Shape::Array(elements) => elements.iter().all(Self::is_finite),
+            Shape::Object(members) => members.iter().all(|member| member.value.is_finite()),
+            Shape::Null | Shape::Bool(_) | Shape::String(_) | Shape::TooDeep => true,
+        }
+    }
+
     /// How many brackets are open at once at most; 0 for a plain value.
     pub(crate) fn depth(&self) -> usize {
         let inside = match &self.shape {

@@ -50,7 +50,7 @@ impl Relay {
                 }
             }
             Event::Finish(_) | Event::Fail(_) => {}
-            Event::Call(_) => self.held.push(owned(event)),
+            Event::Call(_) => self.held.push(event.clone().into_owned()),
             Event::Text(_)
             | Event::Thought(_)
             | Event::Signature { .. }
@@ -58,7 +58,7 @@ impl Relay {
             | Event::Server(_)
             | Event::Grounding(_) => {
                 if self.hiding || !self.held.is_empty() {
-                    self.held.push(owned(event));
+                    self.held.push(event.clone().into_owned());
                 } else {
                     self.pass(event, to);
                 }
@@ -137,24 +137,5 @@ impl Relay {
                 self.pass(&event, to);
             }
         }
-    }
-}
-
-fn owned(event: &Event<'_>) -> Event<'static> {
-    match event {
-        Event::Start(start) => Event::Start(start.clone().into_owned()),
-        Event::Text(text) => Event::Text(text.clone().into_owned()),
-        Event::Thought(text) => Event::Thought(text.clone().into_owned()),
-        Event::Signature { thought, len, signature } => Event::Signature {
-            thought: *thought,
-            len: *len,
-            signature: signature.clone().into_owned(),
-        },
-        Event::Call(call) => Event::Call(call.clone().into_owned()),
-        Event::Media(media) => Event::Media(media.clone().into_owned()),
-        Event::Server(activity) => Event::Server(activity.clone().into_owned()),
-        Event::Grounding(raw) => Event::Grounding(raw.clone().into_owned()),
-        Event::Finish(finish) => Event::Finish(finish.clone()),
-        Event::Fail(failure) => Event::Fail(failure.clone()),
     }
 }

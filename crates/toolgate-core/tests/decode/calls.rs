@@ -158,6 +158,20 @@ fn a_structured_answer_is_text() {
             "CallDropped answer",
         ],
     );
+    // Words beside it would spoil it; without it they are the answer.
+    let words = r#"{"text":"Let me see. "}"#;
+    check_with(
+        &exchange,
+        &[words, &unsigned, words],
+        "STOP",
+        &[r#"text "{\"a\":[1,2.0]}""#, "finish Stop", "PartDropped text"],
+    );
+    check_with(
+        &exchange,
+        &[words, words],
+        "STOP",
+        &[r#"text "Let me see. Let me see. ""#, "finish Stop"],
+    );
     exchange.answer_function = Some(AnswerFunction { name, argument: Some("answer") });
     for (args, text, loss) in [
         (r#"{"answer": [1, 2.0]}"#, r#"text "[1,2.0]""#, None),

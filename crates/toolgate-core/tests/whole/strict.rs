@@ -1,6 +1,9 @@
 //! Bodies that fuzzing found: Google takes what becomes of them, or the client is told what is wrong.
 
 use serde_json::{Value, json};
+use toolgate_core::gemini::upstream::{EncodeOptions, encode_request};
+use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::Dialect;
 
@@ -133,5 +136,52 @@ fn definitions_that_refer_to_each_other_are_all_kept_within_the_limits() {
             "tools": [{"name": "f", "input_schema": schema}],
         });
         taken(Dialect::Anthropic, &body);
+    }
+}
+
+/// There are numbers that no other reader has.
+#[test]
+fn numbers_beyond_all_numbers_are_left_out() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "number", "default": "HUGE", "description": "d"}}});
+    let body = json!({
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Hi."}],
+        "tools": [{"name": "f", "input_schema": schema}],
+    });
+    let body = body.to_string().replace("\"HUGE\"", "1e4300");
+    support::decode(Dialect::Anthropic, &body, &Sealer::default()).unwrap();
+    check(Dialect::Anthropic, &body).unwrap();
+}
+
+/// Forcing one of Gemini's own tools leaves no function to call; forbidding functions leaves those.
+#[test]
+fn g1_choices_among_functions_and_geminis_own_tools() {
+    let encoded = |dialect: Dialect, body: &Value| -> Value {
+        let body = body.to_string();
+        let decoded = support::decode(dialect, &body, &Sealer::default()).unwrap();
+        let target = Target { model: "gemini-3.6-flash".to_owned(), backend: Backend::Developer };
+        let cache = Cache::default();
+        let encoded =
+            encode_request(&decoded.request, &target, &EncodeOptions::new(&cache)).unwrap();
+        serde_json::from_slice(&encoded.body).unwrap()
+    };
+    let forced = json!({
+        "model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}],
+        "tools": [
+            {"type": "web_search_20250305", "name": "web_search"},
+            {"name": "f", "description": "d", "input_schema": {"type": "object"}},
+        ],
+        "tool_choice": {"type": "tool", "name": "web_search"},
+    });
+    let forbidden = json!({
+        "contents": [{"role": "user", "parts": [{"text": "q"}]}],
+        "tools": [{"googleSearch": {}}, {"functionDeclarations": [{"name": "f", "description": "d"}]}],
+        "toolConfig": {"functionCallingConfig": {"mode": "NONE"}, "includeServerSideToolInvocations": true},
+    });
+    for (dialect, body) in [(Dialect::Anthropic, forced), (Dialect::Gemini, forbidden)] {
+        let sent = encoded(dialect, &body);
+        assert_eq!(sent["toolConfig"]["functionCallingConfig"]["mode"], "NONE", "{sent}");
+        assert!(sent["tools"].to_string().contains("googleSearch"), "{sent}");
     }
 }

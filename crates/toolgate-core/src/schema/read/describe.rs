@@ -32,7 +32,8 @@ impl<'t> Reader<'t> {
                 }
             }
             "title" => node.title = self.text(node, key, value),
-            "default" => node.default = Some(value),
+            "default" if value.is_finite() => node.default = Some(value),
+            "default" => self.broken(node, key, "made of numbers that can be read"),
             "$schema" | "$id" | "id" | "$anchor" | "$dynamicAnchor" | "$recursiveAnchor"
             | "$vocabulary" | "$defs" | "definitions" => {}
             "uniqueItems" | "deprecated" if value.as_bool() == Some(false) => {}

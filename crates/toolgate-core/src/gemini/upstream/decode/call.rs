@@ -205,6 +205,7 @@ impl Turn {
             self.answer(found.map(|found| found.entry), function, args, sink);
             return;
         }
+        self.take_back(sink);
         let tool = match &found {
             Some(found) => found.entry.name.clone(),
             None => ToolName::plain(name.to_owned()),
@@ -274,6 +275,9 @@ impl Turn {
             Some(ToolEntry { input: ToolInput::Freeform, .. }) | None => args,
         };
         self.has_content = true;
+        if !std::mem::take(&mut self.aside).is_empty() {
+            self.lose_words();
+        }
         let fields = function.argument.and_then(|_| args.fields());
         let inside = function.argument.and_then(|name| fields.as_ref()?.get(name));
         if let (Some(name), None) = (function.argument, inside) {

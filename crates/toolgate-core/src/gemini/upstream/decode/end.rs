@@ -97,6 +97,7 @@ impl Turn {
     }
 
     fn close(&mut self, reason: FinishReason, sink: &mut dyn Sink) {
+        self.take_back(sink);
         self.close_with(reason, false, sink);
     }
 

@@ -50,6 +50,8 @@ pub(super) struct Turn {
     pub(super) left_out: usize,
     /// The call that is not whole yet.
     pub(super) open: Option<Open>,
+    /// Words of a turn whose answer may be a function's arguments: then they are no part of it.
+    pub(super) aside: Vec<Event<'static>>,
     pub(super) grounding: Vec<Raw<'static>>,
     /// Other members of the candidate, for clients that speak Gemini.
     pub(super) metadata: Vec<(Cow<'static, str>, Raw<'static>)>,
@@ -77,6 +79,7 @@ impl Turn {
             calls: 0,
             left_out: 0,
             open: None,
+            aside: Vec::new(),
             grounding: Vec::new(),
             metadata: Vec::new(),
             imitation: Imitation::default(),
@@ -283,13 +286,40 @@ impl Turn {
             } else {
                 self.has_content = self.has_content || !is_invisible(&text);
                 self.imitation.feed(&text);
-                sink.event(&Event::Text(text));
+                self.say(Event::Text(text), sink);
             }
         }
         let signature = signature.map(Text::decode);
         if let Some(signature) = signature.and_then(|it| self.sign(it)) {
             self.settle(sink);
-            sink.event(&Event::Signature { thought, len, signature });
+            let event = Event::Signature { thought, len, signature };
+            if thought {
+                sink.event(&event);
+            } else {
+                self.say(event, sink);
+            }
+        }
+    }
+
+    /// Gives words on, or puts them aside where an answer of another kind may follow.
+    fn say(&mut self, event: Event<'_>, sink: &mut dyn Sink) {
+        match (&self.exchange.answer_function, self.has_answered) {
+            (None, _) => sink.event(&event),
+            (Some(_), false) => self.aside.push(event.into_owned()),
+            (Some(_), true) => self.lose_words(),
+        }
+    }
+
+    /// A structured answer is all that its client can read.
+    pub(super) fn lose_words(&mut self) {
+        let detail = "words beside a structured answer were left out";
+        self.lose("text".to_owned(), LossCode::PartDropped, detail);
+    }
+
+    /// No answer of another kind follows: the words are part of the turn.
+    pub(super) fn take_back(&mut self, sink: &mut dyn Sink) {
+        for event in std::mem::take(&mut self.aside) {
+            sink.event(&event);
         }
     }
 

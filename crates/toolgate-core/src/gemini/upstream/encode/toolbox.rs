@@ -214,6 +214,8 @@ impl<'r> Toolbox<'r> {
             ToolChoice::None => with(Mode::None, Vec::new()),
             ToolChoice::One(name) => match alias(name) {
                 Some(alias) => with(Mode::Any, vec![alias]),
+                // Nothing makes Gemini use a tool of its own; but nothing else may be called.
+                None if is_server(request, name) => with(Mode::None, Vec::new()),
                 None => {
                     let detail = format!("`{name}` is not a function that Gemini was given");
                     losses.push(note(at, LossCode::Changed, &detail));
