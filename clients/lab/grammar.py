@@ -34,6 +34,10 @@ def faults(exchanges, checker):
         yield from other_model(exchange)
 
 
+def is_checked(exchange):
+    return any(True for _ in answers_of(exchange))
+
+
 def answers_of(exchange):
     """What an exchange gives to be checked: one answer, or all of a WebSocket's."""
     path = exchange.path.partition("?")[0]
