@@ -20,6 +20,14 @@ pub struct Loss {
     pub tool: Option<String>,
 }
 
+impl Loss {
+    /// Which call of the model's answer it is about, and the rest of the place: `calls[2].args.a`.
+    pub fn call(&self) -> Option<(usize, &str)> {
+        let (number, rest) = self.at.strip_prefix("calls[")?.split_once(']')?;
+        Some((number.parse().ok()?, rest))
+    }
+}
+
 /// What sort of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

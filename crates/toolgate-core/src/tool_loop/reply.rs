@@ -43,16 +43,12 @@ pub(super) fn bad_arguments(call: &Call<'static>, faults: &[&Loss]) -> ToolResul
 
 /// What the decoder found wrong with the arguments of the call at `index`.
 pub(super) fn violations(answer: &Answer, index: usize) -> Vec<&Loss> {
-    let place = format!("calls[{index}]");
-    let is_here = |at: &str| {
-        at.strip_prefix(&place)
-            .is_some_and(|rest| matches!(rest.as_bytes(), [] | [b'.' | b'[', ..]))
-    };
+    let is_here = |loss: &Loss| loss.call().is_some_and(|(number, _)| number == index);
     answer
         .finish
         .losses
         .iter()
-        .filter(|loss| loss.code == LossCode::ArgumentViolation && is_here(&loss.at))
+        .filter(|loss| loss.code == LossCode::ArgumentViolation && is_here(loss))
         .collect()
 }
 

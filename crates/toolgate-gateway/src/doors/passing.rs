@@ -18,7 +18,7 @@ use toolgate_core::gemini::upstream::StreamDecoder;
 use super::Visit;
 use crate::app::Current;
 use crate::auth::Pass;
-use crate::turn::{Ledger, Plan};
+use crate::turn::{Ledger, Plan, silent};
 
 /// The upstream's body.
 pub(super) struct Passing {
@@ -148,9 +148,7 @@ impl Passing {
 
     /// The upstream has said nothing for too long.
     fn fell_silent(&mut self) {
-        let message = format!("the upstream fell silent ({} s)", self.idle.as_secs());
-        let failure = Failure::new(FailureKind::Timeout, message);
-        self.decoder.abort(failure, &mut self.heard);
+        self.decoder.abort(silent(self.idle), &mut self.heard);
         self.stop();
     }
 

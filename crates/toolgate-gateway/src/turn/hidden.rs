@@ -176,12 +176,7 @@ pub(crate) fn as_seen(outcome: &Outcome, finish: &Finish) -> Finish {
     let hidden: BTreeSet<usize> =
         hidden(&paused.turn, &paused.results).into_iter().map(|call| call.at).collect();
     for loss in &mut finish.losses {
-        let Some((number, rest)) =
-            loss.at.strip_prefix("calls[").and_then(|rest| rest.split_once(']'))
-        else {
-            continue;
-        };
-        let Ok(number) = number.parse::<usize>() else { continue };
+        let Some((number, rest)) = loss.call() else { continue };
         loss.at = if hidden.contains(&number) {
             format!("hidden_calls[{number}]{rest}")
         } else {

@@ -22,7 +22,7 @@ use crate::auth::Owner;
 use crate::store::Kind;
 
 /// Keeps the signatures of an answer's calls.
-pub(crate) fn signatures(app: &App, owner: Owner, calls: &[&Call<'_>], trace: &Trace, signs: bool) {
+pub(crate) fn signatures(app: &App, owner: Owner, calls: &[Call<'_>], trace: &Trace, signs: bool) {
     // Where signatures must come back, a call that has none must not find another's.
     if !signs && calls.iter().all(|call| call.signature.is_none()) {
         return;

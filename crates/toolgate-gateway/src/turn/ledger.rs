@@ -123,8 +123,7 @@ impl Ledger {
         for call in &calls {
             self.app.metrics.used_tool(&call.tool);
         }
-        let kept: Vec<_> = calls.iter().collect();
-        keep::signatures(&self.app, self.owner, &kept, &self.trace, self.signs);
+        keep::signatures(&self.app, self.owner, &calls, &self.trace, self.signs);
         calls.len()
     }
 
@@ -221,6 +220,5 @@ fn faulty_call(loss: &Loss) -> Option<usize> {
         loss.code,
         LossCode::ArgumentViolation | LossCode::UnknownTool | LossCode::CallDropped
     );
-    let (number, _) = loss.at.strip_prefix("calls[")?.split_once(']')?;
-    number.parse().ok().filter(|_| is_faulty)
+    loss.call().map(|(number, _)| number).filter(|_| is_faulty)
 }

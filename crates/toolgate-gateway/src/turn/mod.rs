@@ -20,7 +20,7 @@ mod unary;
 pub(crate) use hidden::{judge, judged};
 pub(crate) use ledger::Ledger;
 pub(crate) use lessons::Lessons;
-pub(crate) use opening::{Refusal, again, open, read};
+pub(crate) use opening::{Refusal, again, open, read, silent};
 pub(crate) use plan::Plan;
 pub(crate) use prepare::{Ask, Prepared, count_tokens, prepare};
 pub(crate) use pump::{First, Pump};

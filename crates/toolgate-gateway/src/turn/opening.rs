@@ -60,7 +60,8 @@ pub(crate) async fn read(body: Incoming, patience: Duration) -> Result<Bytes, Fa
     timeout(patience, whole(body)).await.unwrap_or_else(|_| Err(silent(patience)))
 }
 
-fn silent(patience: Duration) -> Failure {
+/// The upstream has said nothing for so long.
+pub(crate) fn silent(patience: Duration) -> Failure {
     let message = format!("the upstream fell silent ({} s)", patience.as_secs());
     Failure::new(FailureKind::Timeout, message)
 }
