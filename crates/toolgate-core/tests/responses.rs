@@ -778,7 +778,6 @@ fn a_compaction_is_one_item_and_comes_back_as_words() {
     assert_eq!(compacted["object"], "response.compaction");
     assert_eq!(compacted["output"].as_array().unwrap().len(), 2);
     assert_eq!(compacted["output"][1]["encrypted_content"], item["encrypted_content"]);
-    let item: Value =
-        serde_json::from_slice(&compaction_item("s", &mut IdGen::new(1), &sealer)).unwrap();
+    let item: Value = serde_json::from_slice(&compaction_item("cmp_1", "s", &sealer)).unwrap();
     assert!(item["id"].as_str().unwrap().starts_with("cmp_"));
 }

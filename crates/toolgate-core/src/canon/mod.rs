@@ -21,6 +21,7 @@ pub use dialect::{DecodeOptions, Decoded, ErrorReply, Stamp};
 pub use event::{Encoder, Event, Finish, FinishReason, ServerActivity, Sink, Start, Usage};
 pub use failure::{BadRequest, Failure, FailureKind};
 pub use grammar::{Grammar, Ungrammatical};
+pub(crate) use id::LONG_TOKEN;
 pub use id::{IdGen, call_token, upstream_id};
 pub use loss::{Loss, LossCode, Losses};
 pub(crate) use media::data_url;

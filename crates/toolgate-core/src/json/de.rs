@@ -6,6 +6,8 @@
 //! plain string or a value to keep is small, and serde_json reads it. Errors have no place in them:
 //! a body that is broken is read again by serde_json, which says where.
 
+use std::ops::Range;
+
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
@@ -15,13 +17,26 @@ use serde_json::value::RawValue;
 
 use super::scan;
 
-/// Reads a whole text. `unknown` gets the places of the values that the mirror does not have, where
-/// somebody wants to know them.
+/// A value of a mirror whose place in the text is wanted.
+#[derive(Debug, Deserialize)]
+#[serde(rename = "$toolgate::Placed")]
+pub(crate) struct Placed<T>(pub(crate) T);
+
+/// What is told of a text beside its mirror.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// The places of the values that the mirror does not have.
+    pub(super) unknown: Vec<usize>,
+    /// The place of its last [`Placed`] value.
+    pub(super) placed: Option<Range<usize>>,
+}
+
+/// Reads a whole text.
 pub(super) fn read<'de, T: Deserialize<'de>>(
     json: &'de str,
-    unknown: Option<&mut Vec<usize>>,
+    told: Option<&mut Told>,
 ) -> Result<T, serde_json::Error> {
-    let mut reader = Reader { json, at: scan::space(json.as_bytes(), 0), depth: 0, unknown };
+    let mut reader = Reader { json, at: scan::space(json.as_bytes(), 0), depth: 0, told };
     let value = T::deserialize(&mut reader)?;
     if scan::space(json.as_bytes(), reader.at) == json.len() { Ok(value) } else { Err(broken()) }
 }
@@ -29,7 +44,7 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
 /// Where an array stands for an object, which serde_json takes; and that it does.
 pub(super) fn located<'de, T: Deserialize<'de>>(json: &'de str) -> Option<(String, String)> {
     let at = scan::space(json.as_bytes(), 0);
-    let mut reader = Reader { json, at, depth: 0, unknown: None };
+    let mut reader = Reader { json, at, depth: 0, told: None };
     let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
     let reason = error.inner().to_string();
     reason.ends_with(OBJECT).then(|| (error.path().to_string(), reason))
@@ -42,6 +57,8 @@ pub(super) fn raw(checked: &str) -> Option<&RawValue> {
 
 /// The name under which serde_json asks for a value as it is.
 const RAW: &str = "$serde_json::private::RawValue";
+/// The name under which a mirror asks for a value's place.
+const PLACED: &str = "$toolgate::Placed";
 /// What a mirror is filled from.
 pub(super) const OBJECT: &str = "an object";
 /// How deep a mirror may be, as with serde_json. Values that are kept may be deeper.
@@ -57,7 +74,7 @@ struct Reader<'de, 'u> {
     /// Before a value, on its first byte.
     at: usize,
     depth: usize,
-    unknown: Option<&'u mut Vec<usize>>,
+    told: Option<&'u mut Told>,
 }
 
 impl<'de> Reader<'de, '_> {
@@ -139,12 +156,20 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         if name == RAW {
             return visitor.visit_map(Kept(Some(self.value()?)));
         }
+        if name == PLACED {
+            let start = self.at;
+            let value = visitor.visit_newtype_struct(&mut *self)?;
+            if let Some(told) = &mut self.told {
+                told.placed = Some(start..self.at);
+            }
+            return Ok(value);
+        }
         visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-        if let Some(unknown) = &mut self.unknown {
-            unknown.push(self.at);
+        if let Some(told) = &mut self.told {
+            told.unknown.push(self.at);
         }
         self.value()?;
         visitor.visit_unit()

@@ -13,7 +13,9 @@ mod text;
 pub mod write;
 
 pub use cursor::{Cursor, Slice};
+pub(crate) use de::Placed;
 pub(crate) use raw::Key;
 pub use raw::{Fields, Kind, Raw};
+pub(crate) use read::read_placed;
 pub use read::{Path, look, parse, read};
 pub use text::Text;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::iter::Peekable;
+use std::ops::Range;
 
 use serde::Deserialize;
 
@@ -61,15 +62,23 @@ pub fn read<'a, T: Deserialize<'a>>(
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<T, BadRequest> {
-    let mut unknown = Vec::new();
-    let value =
-        de::read(json, Some(&mut unknown)).map_err(|error| located::<T>(json, at, &error))?;
-    let mut unknown = Unknown { places: unknown.into_iter().peekable(), root: at, losses };
+    read_placed(json, at, losses).map(|(value, _)| value)
+}
+
+/// The same, and where its [`Placed`](de::Placed) value stands.
+pub(crate) fn read_placed<'a, T: Deserialize<'a>>(
+    json: &'a str,
+    at: &Path<'_>,
+    losses: &mut Losses,
+) -> Result<(T, Option<Range<usize>>), BadRequest> {
+    let mut told = de::Told::default();
+    let value = de::read(json, Some(&mut told)).map_err(|error| located::<T>(json, at, &error))?;
+    let mut unknown = Unknown { places: told.unknown.into_iter().peekable(), root: at, losses };
     if unknown.places.peek().is_some() {
         let start = json.len() - json.trim_start().len();
         unknown.name_inside(Cursor::of_checked(json), start, &mut String::new());
     }
-    Ok(value)
+    Ok((value, told.placed))
 }
 
 /// Reads `json` into a mirror of what is looked for; the error says where. Fields that the mirror does

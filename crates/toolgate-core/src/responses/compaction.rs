@@ -7,8 +7,9 @@
 //! ```
 
 use super::frames::{member, number};
+use super::names::Names;
 use super::response::write_usage;
-use crate::canon::{Answer, IdGen, Stamp};
+use crate::canon::{Answer, Stamp};
 use crate::json::{Raw, write};
 use crate::seal::Sealer;
 
@@ -20,9 +21,9 @@ out (names of files and commands, exact values, errors), and what is left to do,
 Write only the summary, as plain text.";
 
 /// A `compaction` item that holds a summary.
-pub fn compaction_item(summary: &str, ids: &mut IdGen, sealer: &Sealer) -> Vec<u8> {
+pub fn compaction_item(id: &str, summary: &str, sealer: &Sealer) -> Vec<u8> {
     let mut out = b"{".to_vec();
-    member(&mut out, "id", &format!("cmp_{}", ids.token()));
+    member(&mut out, "id", id);
     member(&mut out, "type", "compaction");
     member(&mut out, "encrypted_content", &sealer.seal_text(summary));
     out.push(b'}');
@@ -37,9 +38,9 @@ pub fn encode_compacted(
     stamp: &Stamp,
     sealer: &Sealer,
 ) -> Vec<u8> {
-    let mut ids = stamp.ids.clone();
+    let mut names = Names::new(&mut stamp.ids.clone());
     let mut out = b"{".to_vec();
-    member(&mut out, "id", &format!("resp_{}", ids.token()));
+    member(&mut out, "id", &names.response());
     member(&mut out, "object", "response.compaction");
     number(&mut out, "created_at", stamp.created);
     write::key(&mut out, "output");
@@ -49,7 +50,7 @@ pub fn encode_compacted(
         item.write(&mut out);
     }
     write::comma(&mut out);
-    out.extend_from_slice(&compaction_item(&answer.text(), &mut ids, sealer));
+    out.extend_from_slice(&compaction_item(&names.item("cmp"), &answer.text(), sealer));
     out.push(b']');
     write::key(&mut out, "usage");
     write_usage(&mut out, &answer.finish.usage);

@@ -1,6 +1,7 @@
 //! What an answer must know of its request.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::canon::{Issuer, ToolName};
 use crate::json::Raw;
@@ -22,6 +23,8 @@ pub struct Echo {
     /// (what Gemini's own tools did); without it those parts are not carried.
     pub issuer: Option<Issuer>,
 
+    /// Where `input` stands in the body.
+    pub input: Option<Range<usize>>,
     /// `instructions`, as they were given.
     pub instructions: Option<Raw<'static>>,
     /// `tools`, as they were given; `None` where the client sent none (a conversation may remember

@@ -14,11 +14,10 @@
 use super::calls;
 use super::echo::Echo;
 use super::frames::{Frames, member, number};
+use super::names::Names;
 use super::open::{Code, Message, Open, Reasoning, Status, place};
 use super::search::Search;
-use crate::canon::{
-    Call, IdGen, Issuer, Media, MediaSource, ServerActivity, Signature, call_token,
-};
+use crate::canon::{Call, Issuer, Media, MediaSource, ServerActivity, Signature, call_token};
 use crate::json::{Raw, Text, write};
 use crate::seal::{Envelope, Sealed, Sealer};
 
@@ -26,7 +25,7 @@ use crate::seal::{Envelope, Sealed, Sealer};
 #[derive(Clone)]
 pub(super) struct Output {
     pub(super) frames: Frames,
-    ids: IdGen,
+    names: Names,
     sealer: Sealer,
     issuer: Option<Issuer>,
     search: Search,
@@ -40,11 +39,11 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(frames: Frames, ids: IdGen, sealer: Sealer, echo: &Echo) -> Self {
+    pub(super) fn new(frames: Frames, names: Names, sealer: Sealer, echo: &Echo) -> Self {
         let wants_sources = echo.include.iter().any(|it| it == "web_search_call.action.sources");
         Self {
             frames,
-            ids,
+            names,
             sealer,
             issuer: echo.issuer.clone(),
             search: Search::new(wants_sources),
@@ -280,7 +279,7 @@ impl Output {
 
     /// A `compaction` item.
     pub(super) fn compaction(&mut self, summary: &str, out: &mut Vec<u8>) {
-        let item = super::compaction_item(summary, &mut self.ids, &self.sealer);
+        let item = super::compaction_item(&self.names.item("cmp"), summary, &self.sealer);
         self.added(out, |out| out.extend_from_slice(&item));
         self.done(out, |out| out.extend_from_slice(&item));
     }
@@ -439,7 +438,7 @@ impl Output {
     }
 
     fn new_id(&mut self, prefix: &str) -> String {
-        format!("{prefix}_{}", self.ids.token())
+        self.names.item(prefix)
     }
 
     fn added(&mut self, out: &mut Vec<u8>, item: impl FnOnce(&mut Vec<u8>)) {

@@ -9,7 +9,7 @@ use crate::canon::{
     BadRequest, DecodeOptions, Decoded, Effort, LossCode, Losses, OutputFormat, Request,
     SchemaForm, Settings, Thinking, ThinkingMode, ToolChoice,
 };
-use crate::json::{self, Kind, Path, Raw, Text};
+use crate::json::{self, Kind, Path, Placed, Raw, Text};
 
 /// Reads the body of `POST /v1/responses`, or a `response.create` message.
 ///
@@ -31,7 +31,7 @@ pub fn decode_request<'a>(
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
     let root = Path::Root;
     let mut losses = Losses::new();
-    let mut body: Body<'a> = json::read(source, &root, &mut losses)?;
+    let (mut body, input): (Body<'a>, _) = json::read_placed(source, &root, &mut losses)?;
     let model = body.model.take().ok_or_else(|| root.field("model").bad("missing"))?.0;
 
     let mut said = Conversation::new(options);
@@ -42,7 +42,7 @@ pub fn decode_request<'a>(
         said.read_instructions(instructions, &mut losses)?;
     }
     match body.input.take() {
-        Some(input) => said.read_input(input, source, &mut losses)?,
+        Some(Placed(input)) => said.read_input(input, source, &mut losses)?,
         None if continues(&body) => {}
         None => return Err(root.field("input").bad("missing")),
     }
@@ -82,6 +82,7 @@ pub fn decode_request<'a>(
         compact: said.compact,
         references: std::mem::take(&mut said.references),
         conversation: conversation(body.conversation.as_ref(), &mut losses)?,
+        input,
         ..echo(&body, &text, reasoning.as_ref())
     };
     let request = Request {

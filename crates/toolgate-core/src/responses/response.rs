@@ -1,5 +1,7 @@
 //! The response object, and answers that come in one piece.
 
+use std::ops::Range;
+
 use super::echo::Echo;
 use super::frames::{Frames, member, number};
 use super::stream::StreamEncoder;
@@ -7,13 +9,30 @@ use crate::canon::{Answer, Encoder as _, Event, Item, Stamp, Usage};
 use crate::json::{Raw, write};
 use crate::seal::Sealer;
 
+/// A response object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its `id`.
+    pub id: String,
+    /// The object.
+    pub json: Vec<u8>,
+    /// Where the settings of its request stand in it. They are the same in many objects, and most
+    /// of an object where there are tools: whoever keeps objects may keep them once.
+    pub settings: Range<usize>,
+}
+
 /// Writes a whole answer: the same items that a stream of it would end with.
 pub fn encode_response(answer: &Answer, echo: &Echo, stamp: &Stamp, sealer: &Sealer) -> Vec<u8> {
+    encode_object(answer, echo, stamp, sealer).json
+}
+
+/// The same, to be kept.
+pub fn encode_object(answer: &Answer, echo: &Echo, stamp: &Stamp, sealer: &Sealer) -> Object {
     let mut encoder =
         StreamEncoder::with_frames(echo.clone(), stamp.clone(), sealer.clone(), Frames::silent());
     let mut none = Vec::new();
     replay(answer, |event| encoder.event(event, &mut none));
-    encoder.response()
+    encoder.object()
 }
 
 /// Says an answer again, event by event.
@@ -43,8 +62,10 @@ pub(super) struct Head {
     pub(super) id: String,
     /// `"id"` … : the members that come first.
     first: Vec<u8>,
-    /// The members that repeat the request.
-    repeated: Vec<u8>,
+    /// The members that repeat what is this request's alone.
+    own: Vec<u8>,
+    /// The members that repeat what requests of one client have in common.
+    settings: Vec<u8>,
 }
 
 /// What changes between two copies of a response object.
@@ -66,12 +87,18 @@ impl Head {
         member(&mut first, "id", &id);
         member(&mut first, "object", "response");
         number(&mut first, "created_at", created);
-        Self { id, first, repeated: repeated(echo) }
+        Self { id, first, own: own(echo), settings: settings(echo) }
+    }
+
+    /// The settings. They stand at the end of the object.
+    pub(super) fn settings(&self) -> &[u8] {
+        &self.settings
     }
 
     /// Writes the response object.
     pub(super) fn write(&self, out: &mut Vec<u8>, state: &State<'_>) {
-        out.reserve(self.first.len() + state.items.len() + self.repeated.len() + 512);
+        let known = self.first.len() + self.own.len() + self.settings.len();
+        out.reserve(known + state.items.len() + 512);
         out.push(b'{');
         out.extend_from_slice(&self.first);
         member(out, "status", state.status);
@@ -97,12 +124,14 @@ impl Head {
         out.extend_from_slice(b",\"output\":[");
         out.extend_from_slice(state.items);
         out.extend_from_slice(b"],");
-        out.extend_from_slice(&self.repeated);
+        out.extend_from_slice(&self.own);
         write::key(out, "usage");
         match state.usage {
             Some(usage) => write_usage(out, usage),
             None => out.extend_from_slice(b"null"),
         }
+        out.push(b',');
+        out.extend_from_slice(&self.settings);
         out.push(b'}');
     }
 }
@@ -124,8 +153,26 @@ pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
     out.push(b'}');
 }
 
-/// The members that repeat the request, with OpenAI's defaults for what it did not say.
-fn repeated(echo: &Echo) -> Vec<u8> {
+/// What is told apart by it, or tells where it belongs.
+fn own(echo: &Echo) -> Vec<u8> {
+    let mut out = Vec::new();
+    let out = &mut out;
+    string(out, "previous_response_id", echo.previous_response_id.as_deref(), None);
+    if let Some(conversation) = &echo.conversation {
+        write::key(out, "conversation");
+        out.push(b'{');
+        member(out, "id", conversation);
+        out.push(b'}');
+    }
+    raw(out, "metadata", echo.metadata.as_ref(), "{}");
+    string(out, "prompt_cache_key", echo.prompt_cache_key.as_deref(), None);
+    string(out, "safety_identifier", echo.safety_identifier.as_deref(), None);
+    string(out, "user", echo.user.as_deref(), None);
+    std::mem::take(out)
+}
+
+/// How it was to be answered, with OpenAI's defaults for what was not said.
+fn settings(echo: &Echo) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + echo.tools.as_ref().map_or(0, |it| it.get().len()));
     let out = &mut out;
     flag(out, "background", echo.background.unwrap_or(false));
@@ -134,14 +181,11 @@ fn repeated(echo: &Echo) -> Vec<u8> {
     optional(out, "max_tool_calls", echo.max_tool_calls);
     member(out, "model", &echo.model);
     flag(out, "parallel_tool_calls", echo.parallel_tool_calls.unwrap_or(true));
-    string(out, "previous_response_id", echo.previous_response_id.as_deref(), None);
-    string(out, "prompt_cache_key", echo.prompt_cache_key.as_deref(), None);
     write::key(out, "reasoning");
     out.push(b'{');
     string(out, "effort", echo.effort.as_deref(), None);
     string(out, "summary", echo.summary.as_deref(), None);
     out.push(b'}');
-    string(out, "safety_identifier", echo.safety_identifier.as_deref(), None);
     let tier = echo.service_tier.as_deref().filter(|tier| *tier != "auto");
     string(out, "service_tier", tier, Some("default"));
     flag(out, "store", echo.store.unwrap_or(true));
@@ -156,14 +200,6 @@ fn repeated(echo: &Echo) -> Vec<u8> {
     number(out, "top_logprobs", echo.top_logprobs.unwrap_or(0));
     float(out, "top_p", echo.top_p.unwrap_or(1.0));
     string(out, "truncation", echo.truncation.as_deref(), Some("disabled"));
-    string(out, "user", echo.user.as_deref(), None);
-    raw(out, "metadata", echo.metadata.as_ref(), "{}");
-    if let Some(conversation) = &echo.conversation {
-        write::key(out, "conversation");
-        out.push(b'{');
-        member(out, "id", conversation);
-        out.push(b'}');
-    }
     std::mem::take(out)
 }
 

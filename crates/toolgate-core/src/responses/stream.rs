@@ -5,9 +5,10 @@ use std::fmt;
 use super::echo::Echo;
 use super::error::{code_of, failed_message};
 use super::frames::{Frames, Framing};
+use super::names::Names;
 use super::open::Status;
 use super::output::Output;
-use super::response::{Head, State};
+use super::response::{Head, Object, State};
 use crate::canon::{Encoder, Event, Failure, Finish, FinishReason, Stamp, Usage};
 use crate::json::{Text, write};
 use crate::seal::Sealer;
@@ -61,6 +62,19 @@ impl StreamEncoder {
         out
     }
 
+    /// The same, to be kept.
+    pub fn object(&self) -> Object {
+        let json = self.response();
+        let end = json.len().saturating_sub(1);
+        Object { id: self.head.id.clone(), settings: end - self.settings().len()..end, json }
+    }
+
+    /// The members of the response object that repeat the settings of the request, as they stand in
+    /// every event that holds the object.
+    pub fn settings(&self) -> &[u8] {
+        self.head.settings()
+    }
+
     /// The finished items, as a JSON array.
     pub fn output_items(&self) -> Vec<u8> {
         let mut out = b"[".to_vec();
@@ -71,8 +85,9 @@ impl StreamEncoder {
 
     pub(super) fn with_frames(echo: Echo, stamp: Stamp, sealer: Sealer, frames: Frames) -> Self {
         let Stamp { mut ids, created } = stamp;
-        let head = Head::new(format!("resp_{}", ids.token()), created, &echo);
-        let output = Output::new(frames, ids, sealer, &echo);
+        let names = Names::new(&mut ids);
+        let head = Head::new(names.response(), created, &echo);
+        let output = Output::new(frames, names, sealer, &echo);
         Self { echo, head, output, started: false, summary: Text::EMPTY, end: None }
     }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::json::{Raw, Text};
+use crate::json::{Placed, Raw, Text};
 
 /// A short string, borrowed where it has no escapes.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Known;
 pub(super) struct Body<'a> {
     #[serde(borrow)]
     pub(super) model: Option<Str<'a>>,
-    pub(super) input: Option<Input<'a>>,
+    pub(super) input: Option<Placed<Input<'a>>>,
     pub(super) instructions: Option<Raw<'a>>,
     pub(super) tools: Option<Raw<'a>>,
     pub(super) tool_choice: Option<Raw<'a>>,
