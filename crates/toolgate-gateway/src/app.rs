@@ -12,6 +12,7 @@ use crate::config::{Config, Secret};
 use crate::doors::LiveAnswers;
 use crate::metrics::Metrics;
 use crate::redact::without_keys;
+use crate::session::Shared;
 use crate::store::{Opening, Store};
 use crate::tasks::Tasks;
 use crate::turn::Lessons;
@@ -29,6 +30,8 @@ pub struct App {
     pub sealer: Sealer,
     /// What must outlive a request.
     pub store: Store,
+    /// What many kept answers have in common.
+    pub(crate) shared: Shared,
     /// What Gemini has refused lately.
     pub lessons: Lessons,
     /// What runs beside the requests.
@@ -86,6 +89,7 @@ impl App {
             schemas: Cache::new(SCHEMAS),
             sealer: Sealer::with_key(key),
             store,
+            shared: Shared::default(),
             lessons: Lessons::default(),
             tasks: Tasks::default(),
             live: LiveAnswers::default(),

@@ -11,6 +11,7 @@
 
 mod app;
 mod auth;
+mod clock;
 pub mod config;
 mod doors;
 mod lanes;

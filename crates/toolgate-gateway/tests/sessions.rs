@@ -13,6 +13,7 @@ mod sessions {
     mod conversations;
     mod isolation;
     mod mixed;
+    mod shared;
     mod sockets;
     mod stored;
     mod support;

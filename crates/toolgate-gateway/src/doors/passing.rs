@@ -11,13 +11,14 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use tokio::time::Sleep;
-use toolgate_core::canon::{Call, Event, Failure, FailureKind, Finish, IdGen, LossCode, Sink};
+use toolgate_core::canon::{Call, Event, Failure, FailureKind, Finish, LossCode, Sink};
 use toolgate_core::gemini::encode_error;
 use toolgate_core::gemini::upstream::StreamDecoder;
 
 use super::Visit;
 use crate::app::Current;
 use crate::auth::Pass;
+use crate::clock;
 use crate::turn::{Ledger, Plan, silent};
 
 /// The upstream's body.
@@ -82,7 +83,7 @@ impl Passing {
         plan: &Plan,
         ledger: Ledger,
     ) -> Self {
-        let decoder = StreamDecoder::new(plan.exchange().clone(), IdGen::new(visit.seed));
+        let decoder = StreamDecoder::new(plan.exchange().clone(), clock::ids(visit.seed));
         // An answer in one piece may take as long as a turn may.
         let idle = if is_stream { plan.idle() } else { plan.total() };
         let mut passing = Self {

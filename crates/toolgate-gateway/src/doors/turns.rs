@@ -9,12 +9,12 @@ use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
 use toolgate_core::anthropic;
 use toolgate_core::canon::{Answer, Call, Failure, FailureKind, Losses, Stamp};
-use toolgate_core::responses::Framing;
+use toolgate_core::responses::{self, Framing};
 use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
 
 use super::Visit;
 use crate::reply::{self, Body, Reply};
-use crate::session::{self, Keeper, Refused};
+use crate::session::{self, Keeper, Refused, Shown, Whole};
 use crate::turn::{self, Ask, First, Ledger, Plan, Prepared, Pump};
 
 /// A turn whose dialect the path says.
@@ -56,17 +56,28 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
     let Outcome { echo, result, stamp, .. } = outcome;
     match result {
         Answered::Whole(answer) => {
-            let body = echo.encode_response(&answer, &stamp, &visit.app.sealer);
+            let whole = whole(&echo, &answer, &stamp, visit);
             if let Some(keeper) = keeper {
-                keeper.keep(&echo, &body).await;
+                keeper.keep(&echo, &whole).await;
             } else if answer.calls().any(|call| is_kept(visit, call)) {
                 visit.app.store.settle().await;
             }
-            reply::json(StatusCode::OK, body)
+            reply::json(StatusCode::OK, whole.json)
         }
         Answered::Stream(pump) => {
             let keeping = keeper.map(|keeper| Keeping::new(keeper, echo, stamp).with_events());
             reply::stream("text/event-stream", body_of(pump, visit, keeping))
+        }
+    }
+}
+
+/// An answer in one piece.
+fn whole(echo: &Echo, answer: &Answer, stamp: &Stamp, visit: &Visit) -> Whole {
+    let sealer = &visit.app.sealer;
+    match echo {
+        Echo::Responses(echo) => responses::encode_object(answer, echo, stamp, sealer).into(),
+        Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_) => {
+            echo.encode_response(answer, stamp, sealer).into()
         }
     }
 }
@@ -77,7 +88,7 @@ pub(crate) struct Keeping {
     pub(crate) echo: Echo,
     stamp: Stamp,
     /// What was shown, where it may be asked for again.
-    events: Option<Vec<u8>>,
+    events: Option<Shown>,
 }
 
 /// Longer streams cannot be streamed again.
@@ -94,16 +105,20 @@ impl Keeping {
             Echo::Responses(echo) => echo.store != Some(false),
             Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_) => false,
         };
-        self.events = is_stored.then(Vec::new);
+        self.events = is_stored.then(Shown::default);
         self
     }
 
     /// Takes note of what is shown.
-    fn note(&mut self, shown: &[u8]) {
-        match &mut self.events {
-            Some(events) if events.len() + shown.len() <= EVENTS => events.extend_from_slice(shown),
-            Some(_) => self.events = None,
-            None => {}
+    fn note(&mut self, shown: &[u8], pump: &Pump) {
+        if let Some(events) = &mut self.events
+            && let AnyEncoder::Responses(encoder) = pump.translator().encoder()
+        {
+            if events.len() + shown.len() <= EVENTS {
+                events.push(shown, encoder.settings());
+            } else {
+                self.events = None;
+            }
         }
     }
 
@@ -112,18 +127,17 @@ impl Keeping {
         if let Some(events) = self.events.take()
             && let AnyEncoder::Responses(encoder) = pump.translator().encoder()
         {
-            self.keeper.keep_events(encoder.response_id(), events);
+            self.keeper.keep_events(encoder.response_id(), &events, encoder.settings());
         }
     }
 
     /// The answer that a pump has shown, in one piece.
-    pub(crate) fn object(&self, pump: &Pump, visit: &Visit) -> Option<Vec<u8>> {
+    pub(crate) fn whole(&self, pump: &Pump, visit: &Visit) -> Option<Whole> {
         let translator = pump.translator();
         match translator.encoder() {
-            AnyEncoder::Responses(encoder) => Some(encoder.response()),
+            AnyEncoder::Responses(encoder) => Some(encoder.object().into()),
             AnyEncoder::Anthropic(_) | AnyEncoder::Chat(_) | AnyEncoder::Gemini(_) => {
-                let whole = translator.answer();
-                whole.map(|it| self.echo.encode_response(&it, &self.stamp, &visit.app.sealer))
+                translator.answer().map(|answer| whole(&self.echo, &answer, &self.stamp, visit))
             }
         }
     }
@@ -277,15 +291,15 @@ pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit, keeping: Option<Keeping>) 
     let frames = stream::unfold(state, |(mut pump, visit, mut keeping)| async move {
         let bytes = pump.next().await?;
         if let Some(keeping) = &mut keeping {
-            keeping.note(&bytes);
+            keeping.note(&bytes, &pump);
         }
         if pump.has_ended() {
             let kept = pump.translator().seen().calls.iter().any(|call| is_kept(&visit, call));
             if let Some(mut keeping) = keeping.take()
-                && let Some(object) = keeping.object(&pump, &visit)
+                && let Some(whole) = keeping.whole(&pump, &visit)
             {
                 keeping.keep_events(&pump);
-                keeping.keeper.keep(&keeping.echo, &object).await;
+                keeping.keeper.keep(&keeping.echo, &whole).await;
             } else if kept {
                 visit.app.store.settle().await;
             }

@@ -1,19 +1,20 @@
 //! One request, admitted.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
 use http::header::{CONTENT_LENGTH, EXPECT};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use toolgate_core::canon::{ErrorReply, Failure, FailureKind, IdGen, Stamp};
+use toolgate_core::canon::{ErrorReply, Failure, FailureKind, Stamp};
 use toolgate_core::translate::Dialect;
 
 use super::encoding::{Encoding, too_large};
 use crate::app::{Admitted, App, Current};
 use crate::auth::Client;
+use crate::clock;
 use crate::reply::{self, Reply};
 use crate::session::{Refused, away};
 use crate::turn::Ledger;
@@ -40,9 +41,8 @@ impl Visit {
 
     /// What the answer gets from the outside world.
     pub(crate) fn stamp(&self) -> Stamp {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // Not the seed of the calls' ids: the two must not meet.
-        Stamp { ids: IdGen::new(!self.seed), created: now.as_secs() }
+        Stamp { ids: clock::ids(!self.seed), created: clock::now().as_secs() }
     }
 
     /// A failure in the client's dialect, written down.

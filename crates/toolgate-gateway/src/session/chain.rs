@@ -4,7 +4,6 @@
 //! conversation may branch anywhere and nothing is kept twice. Of an answer that was deleted only
 //! that stays: what goes on from it goes on without it.
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use toolgate_core::canon::{Loss, LossCode, Losses};
 use toolgate_core::json::Path;
@@ -12,13 +11,13 @@ use toolgate_core::translate::Dialect;
 
 use super::before::Said;
 use super::conversation::Conversation;
-use super::items;
+use super::record::{self, Asked, Record, Whole};
 use super::refused::Refused;
 use crate::app::App;
 use crate::auth::Owner;
 use crate::store::Kind;
 
-/// What stands before a question, in one line before its body.
+/// What stands before a question.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Behind {
     /// The ids of the answers that it goes on from, oldest first.
@@ -32,29 +31,8 @@ pub(super) struct Behind {
     pub(super) deleted: bool,
 }
 
-impl Behind {
-    /// The question as it is kept.
-    pub(super) fn with(&self, body: &[u8]) -> Bytes {
-        let mut out = serde_json::to_vec(self).unwrap_or_else(|_| b"{}".to_vec());
-        out.push(b'\n');
-        out.extend_from_slice(body);
-        Bytes::from(out)
-    }
-
-    /// Reads what [`with`](Self::with) wrote.
-    pub(super) fn split(turn: &Bytes) -> Option<(Self, Bytes)> {
-        let end = turn.iter().position(|byte| *byte == b'\n')?;
-        Some((serde_json::from_slice(&turn[..end]).ok()?, turn.slice(end + 1..)))
-    }
-}
-
-/// A question and its answer.
-#[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) id: String,
-    pub(super) question: Bytes,
-    pub(super) answer: Bytes,
-}
+/// A question and its answer, by the answer's id.
+pub(super) type Pair = (String, Record);
 
 /// The turns that lead to an answer, and it itself.
 #[derive(Debug)]
@@ -70,20 +48,19 @@ pub(super) struct Chain {
 /// Looks for the turns that lead to an answer; `None` where one is not there. One that was deleted
 /// is: it is left out, unless it is the answer itself.
 pub(super) async fn chain(app: &App, owner: Owner, id: &str) -> Option<Chain> {
-    let turn = app.store.get_one(owner, Kind::Turn, id).await?;
-    let (behind, _) = Behind::split(&turn).filter(|(behind, _)| !behind.deleted)?;
-    let mut path = behind.path;
+    let last = Record::get(app, owner, id).await?;
+    let mut path = last.behind.path.clone();
+    let mut records = Record::all(app, owner, &path).await;
     path.push(id.to_owned());
-    let questions = app.store.get(owner, Kind::Turn, &path).await;
-    let answers = app.store.get(owner, Kind::Answer, &path).await;
+    records.push(Some(last));
     let (mut pairs, mut conversation) = (Vec::new(), None);
-    for (at, ((id, turn), answer)) in path.iter().zip(questions).zip(answers).enumerate() {
-        let (behind, question) = Behind::split(&turn?)?;
+    for (at, (id, record)) in path.iter().zip(records).enumerate() {
+        let mut record = record?;
         if at == 0 {
-            conversation = behind.conversation;
+            conversation = record.behind.conversation.take();
         }
-        if !behind.deleted {
-            pairs.push(Pair { id: id.clone(), question, answer: answer? });
+        if !record.is_deleted() {
+            pairs.push((id.clone(), record));
         }
     }
     Some(Chain { path, pairs, conversation })
@@ -91,19 +68,16 @@ pub(super) async fn chain(app: &App, owner: Owner, id: &str) -> Option<Chain> {
 
 /// Whether there was an answer that was deleted.
 pub(super) async fn is_deleted(app: &App, owner: Owner, id: &str) -> bool {
-    let turn = app.store.get_one(owner, Kind::Turn, id).await;
-    turn.and_then(|turn| Behind::split(&turn)).is_some_and(|(behind, _)| behind.deleted)
+    Record::any(app, owner, id).await.is_some_and(|record| record.is_deleted())
 }
 
 /// Deletes an answer and its question. That it was there is kept for what goes on from it.
 pub(crate) async fn delete(app: &App, owner: Owner, id: &str) {
-    let turn = app.store.get_one(owner, Kind::Turn, id).await;
-    let conversation = turn.and_then(|turn| Behind::split(&turn)?.0.conversation);
+    let record = Record::any(app, owner, id).await;
+    let conversation = record.and_then(|record| record.behind.conversation);
     let behind = Behind { path: Vec::new(), conversation, deleted: true };
-    app.store.put(owner, Kind::Turn, id, behind.with(b""), app.config().state_retention);
-    for kind in [Kind::Answer, Kind::Events] {
-        app.store.delete(owner, kind, id).await;
-    }
+    record::put(app, owner, id, &Asked::plain(&behind, b""), &Whole::from(Vec::new()));
+    app.store.delete(owner, Kind::Events, id).await;
     app.store.settle().await;
 }
 
@@ -130,13 +104,11 @@ pub(super) async fn said_until(app: &App, owner: Owner, id: &str) -> Result<Unti
         let conversation = Conversation { app, owner, id: conversation };
         said = conversation.read_until(*seen).await;
     }
-    for pair in &pairs {
-        let question = std::str::from_utf8(&pair.question).unwrap_or("{}");
-        let items = items::input_items(question, &pair.id)?;
-        let items = items.into_iter().chain(items::output_items(&items::fields_of(&pair.answer)));
+    for (id, record) in &pairs {
+        let items = record.items(id)?;
         said.extend(items.map(|json| Said { dialect: Dialect::Responses, json }));
     }
-    let is_left = |id: &&String| pairs.iter().any(|pair| pair.id == **id);
+    let is_left = |id: &&String| pairs.iter().any(|(left, _)| left == *id);
     let losses = path.iter().filter(|id| !is_left(id)).map(deleted_loss).collect();
     Ok(Until { behind: Behind { path, ..Behind::default() }, said, losses })
 }
@@ -148,7 +120,5 @@ fn deleted_loss(id: &String) -> Loss {
 
 /// The items of the question that an answer belongs to.
 pub(crate) async fn question_items(app: &App, owner: Owner, id: &str) -> Option<Vec<String>> {
-    let turn = app.store.get_one(owner, Kind::Turn, id).await?;
-    let (_, question) = Behind::split(&turn)?;
-    items::input_items(std::str::from_utf8(&question).ok()?, id).ok()
+    Record::get(app, owner, id).await?.asked(id).ok()
 }

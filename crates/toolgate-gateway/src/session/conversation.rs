@@ -222,5 +222,5 @@ fn said(log: &[Bytes]) -> Vec<Said> {
 
 /// The id of an item.
 pub(crate) fn id_of(item: &str) -> Option<String> {
-    items::fields_of(item.as_bytes()).get("id")?.as_text().map(|text| text.decode().into_owned())
+    items::text_of(&items::fields_of(item.as_bytes()), "id")
 }

@@ -26,8 +26,7 @@ pub(crate) fn check_items(items: &[String], sealer: &Sealer) -> Result<(), BadRe
 /// An item with an id and a type, its words as content parts.
 pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
     let Some(fields) = item.fields() else { return item.get().to_owned() };
-    let text =
-        |name: &str| fields.get(name).and_then(Raw::as_text).map(|it| it.decode().into_owned());
+    let text = |name: &str| text_of(&fields, name);
     let kind = text("type").unwrap_or_else(|| "message".to_owned());
     let mut out = b"{".to_vec();
     if text("id").is_none_or(|id| id.is_empty()) {
@@ -89,6 +88,11 @@ fn prefix(kind: &str) -> &'static str {
 /// The members of an object that we wrote; none where it is none.
 pub(crate) fn fields_of(object: &[u8]) -> Fields<'_> {
     std::str::from_utf8(object).ok().and_then(|text| json::parse(text).ok()).unwrap_or_default()
+}
+
+/// A member that is a string.
+pub(crate) fn text_of(fields: &Fields<'_>, name: &str) -> Option<String> {
+    fields.get(name).and_then(Raw::as_text).map(|text| text.decode().into_owned())
 }
 
 /// The items of a response object's `output`.

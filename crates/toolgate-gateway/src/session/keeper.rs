@@ -1,19 +1,20 @@
 //! Keeps answers when they are finished.
 
+use std::ops::Range;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use toolgate_core::json::{Raw, write};
+use toolgate_core::json::{self, Fields};
 use toolgate_core::translate::{Dialect, Echo};
 
 use super::before::Said;
 use super::chain::Behind;
-use super::conversation::{Conversation, Tools, id_of};
+use super::conversation::{Conversation, Tools};
 use super::items;
+use super::record::{self, Asked, Shown, Whole};
 use crate::app::App;
 use crate::auth::Owner;
-use crate::store::Kind;
+use crate::clock;
 
 /// Knows where an answer belongs.
 #[derive(Clone, Debug)]
@@ -29,82 +30,75 @@ pub(crate) struct Keeper {
 /// What was asked.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
-    /// Of the Responses API: the body.
-    Body(Bytes),
+    /// Of the Responses API: the body, and whether it is the one that was decoded.
+    Body { body: Bytes, is_whole: bool },
     /// Of the native endpoint: contents, and a token for the ids of the turn's items.
     Contents { contents: Vec<String>, token: String },
-    /// Of a message thread: the body.
-    Messages(Bytes),
+    /// Of a message thread: the body, and where in it stands what all questions of a thread repeat.
+    Messages { body: Bytes, shared: Vec<Range<usize>> },
 }
 
 impl Keeper {
-    /// Keeps a finished answer, given as its client got it in one piece.
-    pub(crate) async fn keep(&self, echo: &Echo, object: &[u8]) {
+    /// Keeps a finished answer.
+    pub(crate) async fn keep(&self, echo: &Echo, answer: &Whole) {
         match (&self.question, echo) {
-            (Question::Body(body), Echo::Responses(echo)) => {
-                self.keep_response(body, echo.store != Some(false), object).await;
+            (Question::Body { body, is_whole }, Echo::Responses(echo)) => {
+                let input = echo.input.clone().filter(|_| *is_whole);
+                self.keep_response(body, input, echo.store != Some(false), answer).await;
             }
             (Question::Contents { contents, token }, _) => {
-                self.keep_contents(contents, token, object).await;
+                self.keep_contents(contents, token, &answer.json).await;
             }
-            (Question::Messages(body), _) => self.keep_message(body, object),
-            (Question::Body(_), Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_)) => {}
+            (Question::Messages { body, shared }, _) => self.keep_message(body, shared, answer),
+            (Question::Body { .. }, Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_)) => {}
         }
         self.app.store.settle().await;
     }
 
     /// Keeps the events of a response that will be kept itself, so that it can be streamed again.
-    pub(crate) fn keep_events(&self, id: &str, events: Vec<u8>) {
-        let keep = self.app.config().state_retention;
-        self.app.store.put(self.owner, Kind::Events, id, Bytes::from(events), keep);
+    pub(crate) fn keep_events(&self, id: &str, events: &Shown, settings: &[u8]) {
+        record::put_events(&self.app, self.owner, id, events, settings);
     }
 
-    async fn keep_response(&self, body: &Bytes, store: bool, object: &[u8]) {
+    async fn keep_response(
+        &self,
+        body: &Bytes,
+        input: Option<Range<usize>>,
+        store: bool,
+        answer: &Whole,
+    ) {
         if !store && self.behind.conversation.is_none() {
             return;
         }
-        let fields = items::fields_of(object);
-        let text =
-            |name: &str| fields.get(name).and_then(Raw::as_text).map(|it| it.decode().into_owned());
-        let Some(id) = text("id") else { return };
-        let output = items::output_items(&fields);
+        let Some(id) = answer.id() else { return };
         if store {
-            self.store_response(&id, &asked(body), object, &output);
+            let body = asked(body, input);
+            let asked = Asked { behind: &self.behind, body, shared: &[] };
+            record::put(&self.app, self.owner, &id, &asked, answer);
         }
-        let is_good = matches!(text("status").as_deref(), Some("completed" | "incomplete"));
-        if let Some((conversation, _)) = self.behind.conversation.as_ref().filter(|_| is_good) {
+        if let Some((conversation, _)) = &self.behind.conversation {
+            let said = answer.said();
+            let fields = items::fields_of(&said);
+            let status = items::text_of(&fields, "status");
+            if !matches!(status.as_deref(), Some("completed" | "incomplete")) {
+                return;
+            }
             let conversation = Conversation { app: &self.app, owner: self.owner, id: conversation };
             let question = std::str::from_utf8(body).unwrap_or("{}");
             let input = items::input_items(question, &id).unwrap_or_default();
-            let said = input.into_iter().chain(output);
+            let said = input.into_iter().chain(items::output_items(&fields));
             let said: Vec<_> =
                 said.map(|json| Said { dialect: Dialect::Responses, json }).collect();
-            conversation.touch(now()).await;
+            conversation.touch(clock::now().as_secs()).await;
             conversation.add(&said);
             conversation.set_tools(&self.tools).await;
         }
     }
 
-    /// Makes a response one that can be asked for.
-    fn store_response(&self, id: &str, body: &Bytes, object: &[u8], output: &[String]) {
-        self.store_answer(id, body, object);
-        let (store, keep) = (&self.app.store, self.app.config().state_retention);
-        for item in output.iter().filter_map(|item| id_of(item)) {
-            store.put(self.owner, Kind::Item, &item, Bytes::copy_from_slice(id.as_bytes()), keep);
-        }
-    }
-
-    fn keep_message(&self, body: &Bytes, object: &[u8]) {
-        let fields = items::fields_of(object);
-        let Some(id) = fields.get("id").and_then(Raw::as_text) else { return };
-        self.store_answer(&id.decode(), body, object);
-    }
-
-    /// Makes an answer one that can be gone on from.
-    fn store_answer(&self, id: &str, body: &Bytes, object: &[u8]) {
-        let (store, keep) = (&self.app.store, self.app.config().state_retention);
-        store.put(self.owner, Kind::Turn, id, self.behind.with(body), keep);
-        store.put(self.owner, Kind::Answer, id, Bytes::copy_from_slice(object), keep);
+    fn keep_message(&self, body: &Bytes, shared: &[Range<usize>], answer: &Whole) {
+        let Some(id) = answer.id() else { return };
+        let asked = Asked { behind: &self.behind, body: [b"", body, b""], shared };
+        record::put(&self.app, self.owner, &id, &asked, answer);
     }
 
     async fn keep_contents(&self, contents: &[String], token: &str, object: &[u8]) {
@@ -116,25 +110,23 @@ impl Keeper {
         };
         let answer = answered_content(object);
         let all: Vec<_> = contents.iter().chain(&answer).enumerate().map(said).collect();
-        conversation.touch(now()).await;
+        conversation.touch(clock::now().as_secs()).await;
         conversation.add(&all);
         conversation.set_tools(&self.tools).await;
     }
 }
 
 /// As much of a question as is asked for again: what was said. The tools stand in the answer.
-fn asked(body: &[u8]) -> Bytes {
-    let mut out = b"{".to_vec();
-    if let Some(input) = items::fields_of(body).get("input") {
-        write::key(&mut out, "input");
-        input.write(&mut out);
+/// `input`: where that stands, where it is known.
+fn asked(body: &[u8], input: Option<Range<usize>>) -> [&[u8]; 3] {
+    let look = || {
+        let fields: Fields<'_> = json::parse(std::str::from_utf8(body).ok()?).ok()?;
+        fields.0.into_iter().find(|(name, _)| name == "input")?.1.as_borrowed().map(str::as_bytes)
+    };
+    match input.and_then(|place| body.get(place)).or_else(look) {
+        Some(input) => [b"{\"input\":", input, b"}"],
+        None => [b"", b"{}", b""],
     }
-    out.push(b'}');
-    Bytes::from(out)
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// `candidates[0].content`

@@ -1,12 +1,12 @@
 //! The last answer of a connection.
 
 use bytes::Bytes;
-use toolgate_core::json::Raw;
 use toolgate_core::responses;
 use toolgate_core::translate::Dialect;
 
 use super::before::Said;
 use super::items;
+use super::record::Whole;
 
 /// What a WebSocket can go on from although it was not stored.
 #[derive(Clone, Debug)]
@@ -18,10 +18,11 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// A connection's last answer, if that is what `object` is.
-    pub(crate) fn new(body: Bytes, object: &[u8]) -> Option<Self> {
-        let fields = items::fields_of(object);
-        let id = fields.get("id").and_then(Raw::as_text)?.decode().into_owned();
+    /// A connection's last answer, if that is what this is.
+    pub(crate) fn new(body: Bytes, answer: &Whole) -> Option<Self> {
+        let said = answer.said();
+        let fields = items::fields_of(&said);
+        let id = answer.id()?.into_owned();
         Some(Self { id, body, output: items::output_items(&fields) })
     }
 

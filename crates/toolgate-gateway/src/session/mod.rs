@@ -4,7 +4,7 @@
 //!   body ─► open ─┬─► the body with what was said before ─► a turn ─┐
 //!                 └─► Keeper ◄──────────────── the finished answer ─┘
 //!                       │
-//!        Turn · Answer · Item          conversation: Log · Tools
+//!        Answer · Events · Shared      conversation: Log · Tools
 //! ```
 //!
 //! A conversation may be carried on in another dialect than it was begun in: what was said is kept
@@ -17,19 +17,23 @@ mod items;
 mod keeper;
 mod local;
 mod native;
+mod record;
 mod refused;
 mod responses;
+mod shared;
 mod threads;
 
 pub(crate) use before::{Before, Said, splice};
 pub(crate) use chain::{delete as delete_response, question_items};
 pub(crate) use conversation::{Conversation, Head, Tools, id_of};
-pub(crate) use items::{check_items, fields_of, named as named_item};
+pub(crate) use items::{check_items, fields_of, named as named_item, text_of};
 pub(crate) use keeper::Keeper;
 pub(crate) use local::Local;
 pub(crate) use native::open as open_native;
+pub(crate) use record::{Record, Shown, Whole, events};
 pub(crate) use refused::{Refused, away};
 pub(crate) use responses::{open as open_responses, text};
+pub(crate) use shared::Shared;
 pub(crate) use threads::open as open_thread;
 
 use bytes::Bytes;

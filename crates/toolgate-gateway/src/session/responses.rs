@@ -6,17 +6,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use toolgate_core::canon::{Failure, FailureKind, Losses};
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw};
-use toolgate_core::responses::{Amendment, amend, item_references, resolve_references};
+use toolgate_core::responses::{
+    Amendment, amend, item_references, resolve_references, response_of,
+};
 use toolgate_core::translate::Dialect;
 
 use super::before::{Before, Said};
 use super::chain::{self, Behind, Until};
 use super::conversation::{Conversation, Sticky, Tools};
-use super::items;
 use super::keeper::{Keeper, Question};
+use super::record::Record;
 use super::{Local, Opened, Refused};
 use crate::doors::Visit;
-use crate::store::Kind;
 
 /// Completes a request from the store, or from the last answer of its connection.
 pub(crate) async fn open(
@@ -28,7 +29,7 @@ pub(crate) async fn open(
     let keeper = Keeper {
         app: Arc::clone(&visit.app),
         owner: visit.client.owner,
-        question: Question::Body(body.clone()),
+        question: Question::Body { body: body.clone(), is_whole: true },
         behind: Behind::default(),
         tools: Tools::Same,
     };
@@ -100,7 +101,7 @@ async fn completed(
     before.losses = losses;
     // What was not stored must stand in the question for whoever goes on from its answer.
     let question = if is_local { whole.clone() } else { Bytes::copy_from_slice(body.as_bytes()) };
-    keeper.question = Question::Body(question);
+    keeper.question = Question::Body { body: question, is_whole: false };
     let body = whole;
     Ok(Opened { body, before, keeper })
 }
@@ -112,19 +113,15 @@ async fn referenced(visit: &Visit, body: &str) -> Result<BTreeMap<String, String
     if references.is_empty() {
         return Ok(found);
     }
-    let (store, owner) = (&visit.app.store, visit.client.owner);
-    let ids: Vec<_> = references.into_iter().map(|reference| reference.id).collect();
-    let mut answers: Vec<_> = store
-        .get(owner, Kind::Item, &ids)
-        .await
-        .into_iter()
-        .flatten()
-        .filter_map(|id| String::from_utf8(id.into()).ok())
-        .collect();
+    let owner = visit.client.owner;
+    let mut answers: Vec<_> =
+        references.iter().filter_map(|reference| response_of(&reference.id)).collect();
     answers.sort_unstable();
     answers.dedup();
-    for object in store.get(owner, Kind::Answer, &answers).await.into_iter().flatten() {
-        for item in items::output_items(&items::fields_of(&object)) {
+    let records = Record::all(&visit.app, owner, &answers).await;
+    for (id, record) in answers.iter().zip(records) {
+        let Some(record) = record.filter(|record| !record.is_deleted()) else { continue };
+        for item in record.items(id)? {
             if let Some(id) = super::conversation::id_of(&item) {
                 found.insert(id, item);
             }

@@ -3,6 +3,7 @@
 //! Anthropic's SDKs begin a thread by default when they run tools, and go on in it with nothing but
 //! the results. System prompt and tools are those that the thread was last given.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -27,10 +28,13 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
     let word =
         |name: &str| thread.get(name).and_then(Raw::as_text).map(|text| text.decode().into_owned());
     let (app, owner) = (&visit.app, visit.client.owner);
+    let mut shared: Vec<_> =
+        INHERITED.into_iter().filter_map(|name| place_of(body, fields.get(name)?)).collect();
+    shared.sort_unstable_by_key(|place| place.start);
     let mut keeper = Keeper {
         app: Arc::clone(app),
         owner,
-        question: Question::Messages(body.clone()),
+        question: Question::Messages { body: body.clone(), shared },
         behind: Behind::default(),
         tools: Tools::Same,
     };
@@ -49,9 +53,17 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
 /// What a thread remembers beside its messages.
 const INHERITED: [&str; 2] = ["system", "tools"];
 
+/// Where in a body a value stands that was read from it.
+fn place_of(body: &Bytes, value: &Raw<'_>) -> Option<Range<usize>> {
+    let start = (value.get().as_ptr() as usize).checked_sub(body.as_ptr() as usize)?;
+    let end = start + value.get().len();
+    (end <= body.len()).then_some(start..end)
+}
+
 /// The body with all messages of its thread.
 fn continued(fields: &Fields<'_>, pairs: &[Pair]) -> Option<Bytes> {
-    let questions = pairs.iter().map(|pair| serde_json::from_slice::<Fields<'_>>(&pair.question));
+    let questions =
+        pairs.iter().map(|(_, record)| serde_json::from_slice::<Fields<'_>>(&record.question));
     let questions: Vec<_> = questions.collect::<Result<_, _>>().ok()?;
     let mut out = b"{".to_vec();
     for (name, value) in fields.0.iter().filter(|(name, _)| name != "messages") {
@@ -66,9 +78,9 @@ fn continued(fields: &Fields<'_>, pairs: &[Pair]) -> Option<Bytes> {
     }
     write::key(&mut out, "messages");
     out.push(b'[');
-    for (question, pair) in questions.iter().zip(pairs) {
+    for (question, (_, record)) in questions.iter().zip(pairs) {
         add_messages(question, &mut out);
-        let answer: Fields<'_> = serde_json::from_slice(&pair.answer).ok()?;
+        let answer: Fields<'_> = serde_json::from_slice(&record.answer).ok()?;
         write::comma(&mut out);
         out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
         out.extend_from_slice(answer.get("content")?.get().as_bytes());

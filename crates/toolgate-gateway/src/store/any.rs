@@ -1,5 +1,6 @@
 //! Any of the stores, by what the configuration says.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,9 +15,9 @@ use crate::metrics::StoreMetrics;
 /// What sort of thing an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// An answer as its client got it, by its id.
+    /// An answer with its question, by its id.
     Answer,
-    /// The signatures of calls, by session, content and number, and the number of the last.
+    /// The tokens of calls, by session, content and number, and the number of the last.
     Content,
     /// What a conversation is called and when it began, by its id.
     Conversation,
@@ -24,20 +25,18 @@ pub enum Kind {
     Events,
     /// Calls that the client has not seen, by the tokens of those that it has.
     Hidden,
-    /// The answer that an item belongs to, by the item's id.
-    Item,
     /// That an answer is being made, by its id.
     Live,
     /// What was said in a conversation, by its id. A list.
     Log,
     /// The gateway's own: the key that authenticates envelopes.
     Own,
+    /// A text that answers have in common, by its hash.
+    Shared,
     /// The signature of a call, by the call's token.
     Signature,
     /// The tools of a conversation, by its id.
     Tools,
-    /// The question that an answer belongs to, by the answer's id.
-    Turn,
 }
 
 impl Kind {
@@ -50,12 +49,11 @@ impl Kind {
             | Self::Conversation
             | Self::Events
             | Self::Hidden
-            | Self::Item
             | Self::Live
             | Self::Own
+            | Self::Shared
             | Self::Signature
-            | Self::Tools
-            | Self::Turn => false,
+            | Self::Tools => false,
         }
     }
 
@@ -67,13 +65,12 @@ impl Kind {
             Self::Conversation => "conversation",
             Self::Events => "events",
             Self::Hidden => "hidden",
-            Self::Item => "item",
             Self::Live => "live",
             Self::Log => "log",
             Self::Own => "own",
+            Self::Shared => "shared",
             Self::Signature => "signature",
             Self::Tools => "tools",
-            Self::Turn => "turn",
         }
     }
 }
@@ -96,7 +93,15 @@ pub(crate) struct StoreError {
 
 /// Keeps state.
 #[derive(Debug)]
-pub enum Store {
+pub struct Store {
+    place: Place,
+    limit: u64,
+    written: AtomicU64,
+}
+
+/// Where it is kept.
+#[derive(Debug)]
+enum Place {
     /// In this process.
     Memory(Memory),
     /// In a file.
@@ -126,30 +131,47 @@ impl Store {
         kind: &StoreKind,
         opening: Opening,
     ) -> Result<(Self, [u8; 32]), StoreError> {
-        let (bytes, new_key) = (opening.bytes, opening.new_key);
-        match kind {
-            StoreKind::Memory => Ok((Self::Memory(Memory::new(bytes)), new_key)),
+        let (limit, new_key) = (opening.bytes, opening.new_key);
+        let (place, key) = match kind {
+            StoreKind::Memory => (Place::Memory(Memory::new(limit)), new_key),
             StoreKind::Valkey(url) => {
                 let (valkey, key) = Valkey::open(url.expose(), opening).await?;
-                Ok((Self::Valkey(valkey), key))
+                (Place::Valkey(valkey), key)
             }
             StoreKind::Sqlite { path, wanted } => match Sqlite::open(path, opening) {
-                Ok((sqlite, key)) => Ok((Self::Sqlite(sqlite), key)),
-                Err(error) if *wanted => Err(error),
+                Ok((sqlite, key)) => (Place::Sqlite(sqlite), key),
+                Err(error) if *wanted => return Err(error),
                 Err(error) => {
                     tracing::warn!("{error}; it is kept in memory, and lost at the end");
-                    Ok((Self::Memory(Memory::new(bytes)), new_key))
+                    (Place::Memory(Memory::new(limit)), new_key)
                 }
             },
-        }
+        };
+        Ok((Self { place, limit, written: AtomicU64::new(0) }, key))
+    }
+
+    /// The most bytes that it may hold. What was written first goes first.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// How many bytes this process has written.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Whether it ends with this process.
+    #[cfg(test)]
+    pub(super) fn is_memory(&self) -> bool {
+        matches!(self.place, Place::Memory(_))
     }
 
     /// The values under these ids, where there are any.
     pub async fn get(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
-        match self {
-            Self::Memory(memory) => memory.get(owner, kind, ids),
-            Self::Sqlite(sqlite) => sqlite.get(owner, kind, ids).await,
-            Self::Valkey(valkey) => valkey.get(owner, kind, ids).await,
+        match &self.place {
+            Place::Memory(memory) => memory.get(owner, kind, ids),
+            Place::Sqlite(sqlite) => sqlite.get(owner, kind, ids).await,
+            Place::Valkey(valkey) => valkey.get(owner, kind, ids).await,
         }
     }
 
@@ -160,62 +182,65 @@ impl Store {
 
     /// Keeps a value for a while, in place of the one before.
     pub fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
-        match self {
-            Self::Memory(memory) => memory.put(owner, kind, id, value, keep),
-            Self::Sqlite(sqlite) => sqlite.put(owner, kind, id, value, keep),
-            Self::Valkey(valkey) => valkey.put(owner, kind, id, value, keep),
+        self.written.fetch_add(value.len() as u64, Ordering::Relaxed);
+        match &self.place {
+            Place::Memory(memory) => memory.put(owner, kind, id, value, keep),
+            Place::Sqlite(sqlite) => sqlite.put(owner, kind, id, value, keep),
+            Place::Valkey(valkey) => valkey.put(owner, kind, id, value, keep),
         }
     }
 
     /// Adds values to the end of a list, together, and keeps the list for a while from now.
     pub fn append(&self, owner: Owner, kind: Kind, id: &str, values: Vec<Bytes>, keep: Duration) {
-        match self {
-            Self::Memory(memory) => memory.append(owner, kind, id, values, keep),
-            Self::Sqlite(sqlite) => sqlite.append(owner, kind, id, values, keep),
-            Self::Valkey(valkey) => valkey.append(owner, kind, id, &values, keep),
+        let length: usize = values.iter().map(Bytes::len).sum();
+        self.written.fetch_add(length as u64, Ordering::Relaxed);
+        match &self.place {
+            Place::Memory(memory) => memory.append(owner, kind, id, values, keep),
+            Place::Sqlite(sqlite) => sqlite.append(owner, kind, id, values, keep),
+            Place::Valkey(valkey) => valkey.append(owner, kind, id, &values, keep),
         }
     }
 
     /// The values of a list, oldest first.
     pub async fn list(&self, owner: Owner, kind: Kind, id: &str) -> Vec<Bytes> {
-        match self {
-            Self::Memory(memory) => memory.list(owner, kind, id),
-            Self::Sqlite(sqlite) => sqlite.list(owner, kind, id).await,
-            Self::Valkey(valkey) => valkey.list(owner, kind, id).await,
+        match &self.place {
+            Place::Memory(memory) => memory.list(owner, kind, id),
+            Place::Sqlite(sqlite) => sqlite.list(owner, kind, id).await,
+            Place::Valkey(valkey) => valkey.list(owner, kind, id).await,
         }
     }
 
     /// Forgets a value or a list; says whether there was one.
     pub async fn delete(&self, owner: Owner, kind: Kind, id: &str) -> bool {
-        match self {
-            Self::Memory(memory) => memory.delete(owner, kind, id),
-            Self::Sqlite(sqlite) => sqlite.delete(owner, kind, id).await,
-            Self::Valkey(valkey) => valkey.delete(owner, kind, id).await,
+        match &self.place {
+            Place::Memory(memory) => memory.delete(owner, kind, id),
+            Place::Sqlite(sqlite) => sqlite.delete(owner, kind, id).await,
+            Place::Valkey(valkey) => valkey.delete(owner, kind, id).await,
         }
     }
 
     /// Whether other processes see it too.
     pub fn is_shared(&self) -> bool {
-        match self {
-            Self::Memory(_) | Self::Sqlite(_) => false,
-            Self::Valkey(_) => true,
+        match &self.place {
+            Place::Memory(_) | Place::Sqlite(_) => false,
+            Place::Valkey(_) => true,
         }
     }
 
     /// Whether only what this process knows can be read: what is not found may be there all the same.
     pub fn is_away(&self) -> bool {
-        match self {
-            Self::Memory(_) | Self::Sqlite(_) => false,
-            Self::Valkey(valkey) => valkey.is_away(),
+        match &self.place {
+            Place::Memory(_) | Place::Sqlite(_) => false,
+            Place::Valkey(valkey) => valkey.is_away(),
         }
     }
 
     /// Waits, not for long, until what was written before would survive the end of this process.
     pub async fn settle(&self) {
-        match self {
-            Self::Memory(_) => {}
-            Self::Sqlite(sqlite) => sqlite.settle().await,
-            Self::Valkey(valkey) => valkey.settle().await,
+        match &self.place {
+            Place::Memory(_) => {}
+            Place::Sqlite(sqlite) => sqlite.settle().await,
+            Place::Valkey(valkey) => valkey.settle().await,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::auth::Owner;
 
 /// Entries in memory, bounded by age and size; the oldest go first.
 #[derive(Debug)]
-pub struct Memory {
+pub(super) struct Memory {
     inner: Mutex<Inner>,
     limit: u64,
 }

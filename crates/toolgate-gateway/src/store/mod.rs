@@ -10,6 +10,7 @@
 //! at once, and [`Store::settle`] waits until it would survive.
 
 mod any;
+mod group;
 mod memory;
 mod sqlite;
 mod sqlite_file;

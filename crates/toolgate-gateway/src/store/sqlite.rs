@@ -6,6 +6,7 @@
 
 use std::fs::OpenOptions;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::group::{Group, Groups};
 use super::sqlite_file::File;
 use super::{Kind, Opening, StoreError};
 use crate::auth::Owner;
@@ -20,19 +22,29 @@ use crate::metrics::StoreMetrics;
 
 /// A SQLite file and the thread that owns it.
 #[derive(Debug)]
-pub struct Sqlite {
+pub(super) struct Sqlite {
     queue: SyncSender<Command>,
+    /// Who waits for the next transaction.
+    groups: Groups,
     metrics: StoreMetrics,
 }
 
 /// How many commands may wait. A turn waits for its own before it ends, so that the queue is long
-/// only when the disk hangs.
+/// only when the disk hangs. So many are done in one transaction at the most.
 const WAITING: usize = 16_384;
-/// How many commands are done in one transaction.
-const BATCH: usize = 512;
-/// How long a write waits for others to be written with it: turns that end together cost one
-/// transaction, and none of them wakes the thread again.
-const GATHER: Duration = Duration::from_micros(500);
+/// How long a write waits for others to be written with it: what belongs to one turn is one
+/// transaction.
+const GATHER: Duration = Duration::from_micros(200);
+/// The longest wait: where many turns end together, many are one transaction.
+const GATHER_MANY: Duration = Duration::from_millis(2);
+
+/// How long to wait for others, by how many waited for the last transaction.
+fn patience(waited: usize) -> Duration {
+    match waited {
+        0 | 1 => GATHER,
+        many => Duration::from_millis(many as u64).min(GATHER_MANY),
+    }
+}
 
 /// Where something is.
 #[derive(Debug)]
@@ -48,14 +60,14 @@ enum Command {
     Put(At, Bytes, Duration),
     Append(At, Vec<Bytes>, Duration),
     Delete(At, oneshot::Sender<bool>),
-    Settle(oneshot::Sender<()>),
+    Settle(Arc<Group>, oneshot::Sender<()>),
 }
 
 impl Command {
     /// Whether it changes the file, or waits until it is changed.
     fn is_written(&self) -> bool {
         match self {
-            Self::Append(..) | Self::Put(..) | Self::Settle(_) => true,
+            Self::Append(..) | Self::Put(..) | Self::Settle(..) => true,
             // Somebody waits for these before anything else happens.
             Self::Delete(..) | Self::Get(..) | Self::List(..) => false,
         }
@@ -79,7 +91,7 @@ impl Sqlite {
                 move || run(file, &commands, &metrics)
             })
             .map_err(|error| failed(error.to_string()))?;
-        Ok((Self { queue, metrics }, key))
+        Ok((Self { queue, groups: Groups::default(), metrics }, key))
     }
 
     fn send(&self, command: Command) {
@@ -127,10 +139,8 @@ impl Sqlite {
     }
 
     pub(super) async fn settle(&self) {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Settle(reply));
-        // Where the store has ended, there is nothing to wait for.
-        drop(answer.await);
+        let ask = |group, reply| self.send(Command::Settle(group, reply));
+        self.groups.join(ask).ended().await;
     }
 }
 
@@ -147,13 +157,14 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 }
 
 fn run(mut file: File, commands: &Receiver<Command>, metrics: &StoreMetrics) {
+    let mut waited = 0;
     while let Ok(first) = commands.recv() {
         if first.is_written() {
-            std::thread::sleep(GATHER);
+            std::thread::sleep(patience(waited));
         }
         let mut settled = Vec::new();
         let rest = std::iter::from_fn(|| commands.try_recv().ok());
-        for command in std::iter::once(first).chain(rest).take(BATCH) {
+        for command in std::iter::once(first).chain(rest).take(WAITING) {
             if let Err(error) = obey(&mut file, command, &mut settled) {
                 metrics.lost.inc();
                 tracing::error!(%error, "the store failed; something was not kept");
@@ -163,7 +174,8 @@ fn run(mut file: File, commands: &Receiver<Command>, metrics: &StoreMetrics) {
             metrics.lost.inc();
             tracing::error!(%error, "the store failed; something was not kept");
         }
-        for reply in settled {
+        waited = settled.iter().map(|(group, _)| group.size()).sum();
+        for (_, reply) in settled {
             // Whoever asked may be gone.
             let _ = reply.send(());
         }
@@ -173,7 +185,7 @@ fn run(mut file: File, commands: &Receiver<Command>, metrics: &StoreMetrics) {
 fn obey(
     file: &mut File,
     command: Command,
-    settled: &mut Vec<oneshot::Sender<()>>,
+    settled: &mut Vec<(Arc<Group>, oneshot::Sender<()>)>,
 ) -> rusqlite::Result<()> {
     // Whoever asked may be gone: what they do not hear does not matter.
     match command {
@@ -192,7 +204,11 @@ fn obey(
         Command::Delete(at, reply) => {
             let _ = reply.send(file.delete(&at)?);
         }
-        Command::Settle(reply) => settled.push(reply),
+        Command::Settle(group, reply) => {
+            // Who joined before has written before: that is in the queue, which is emptied now.
+            group.close();
+            settled.push((group, reply));
+        }
     }
     Ok(())
 }

@@ -9,16 +9,17 @@
 //! Entries are numbered in the order in which they were written, and live about equally long: the
 //! first are the oldest. What is kept for ever has numbers below zero.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::sqlite::At;
 use super::{KEY, Kind, owner_of_the_gateway};
+use crate::clock;
 
 /// What each version of the schema adds to the one before. Never change one that was released.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE entry (
         number INTEGER PRIMARY KEY,
@@ -75,6 +76,20 @@ const MIGRATIONS: [&str; 2] = [
     DROP TABLE entry;
     ALTER TABLE single RENAME TO entry;
     ",
+    // An answer is one entry with its question. Its items are named after it.
+    "
+    UPDATE entry SET value = CAST(
+        '{\"behind\":' || substr(value, 1, instr(value, x'0A') - 1)
+        || ',\"question\":' || (length(value) - instr(value, x'0A')) || '}' || char(10)
+        || substr(value, instr(value, x'0A') + 1)
+        || coalesce((
+            SELECT value FROM entry AS answer
+            WHERE owner = entry.owner AND kind = 'answer' AND id = entry.id
+        ), '') AS BLOB) WHERE kind = 'turn';
+    DELETE FROM entry WHERE kind IN ('answer', 'item');
+    UPDATE entry SET kind = 'answer' WHERE kind = 'turn';
+    UPDATE entry SET value = CAST('{}' || char(10) || value AS BLOB) WHERE kind = 'events';
+    ",
 ];
 
 /// How often old entries are looked for.
@@ -95,9 +110,9 @@ impl File {
     pub(super) fn new(connection: Connection, limit: u64) -> rusqlite::Result<Self> {
         connection.busy_timeout(Duration::from_secs(5))?;
         connection.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;
+            "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;
              PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;
-             PRAGMA wal_autocheckpoint = 4096; PRAGMA cache_size = -8192;",
+             PRAGMA wal_autocheckpoint = 1024; PRAGMA cache_size = -8192;",
         )?;
         connection.set_prepared_statement_cache_capacity(32);
         migrate(&connection)?;
@@ -123,7 +138,7 @@ impl File {
 
     fn begin(&mut self) -> rusqlite::Result<()> {
         if !self.writing {
-            self.connection.execute_batch("BEGIN IMMEDIATE")?;
+            self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             self.writing = true;
         }
         Ok(())
@@ -139,11 +154,12 @@ impl File {
         }
         self.shrink()?;
         self.writing = false;
-        let committed = self.connection.execute_batch("COMMIT");
+        let committed =
+            self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
         if committed.is_err() {
             self.connection.execute_batch("ROLLBACK")?;
         }
-        committed
+        committed.map(drop)
     }
 
     /// The value of an entry, if it is not too old.
@@ -311,8 +327,7 @@ fn until(keep: Duration) -> i64 {
 
 /// Milliseconds since 1970.
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(clock::millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -320,7 +335,7 @@ mod tests {
     use super::*;
     use crate::auth::Owner;
 
-    /// What the first version kept is there after the second has taken the file over.
+    /// What the first version kept is there after the last has taken the file over.
     #[test]
     fn an_old_file_is_taken_over() {
         let (owner, of_the_gateway) = (Owner::of("o"), owner_of_the_gateway());
@@ -330,8 +345,13 @@ mod tests {
         connection.pragma_update(None, "user_version", 1).unwrap();
         let rows = [
             (1, of_the_gateway, "own", KEY, vec![vec![3; 32]]),
-            (2, owner, "answer", "a", vec![b"1".to_vec()]),
+            (2, owner, "answer", "a", vec![b"{}".to_vec()]),
             (3, owner, "log", "l", vec![b"1".to_vec(), b"2".to_vec()]),
+            (4, owner, "turn", "a", vec![b"{\"path\":[\"b\"]}\n{\"input\":\"\xc3\xa4\"}".to_vec()]),
+            (5, owner, "item", "i", vec![b"a".to_vec()]),
+            (6, owner, "events", "a", vec![b"data: 1\n\n".to_vec()]),
+            (7, owner, "turn", "d", vec![b"{\"deleted\":true}\n".to_vec()]),
+            (8, owner, "content", "c", vec![b"1".to_vec()]),
         ];
         for (number, owner, kind, id, values) in rows {
             let insert = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, 1)";
@@ -343,7 +363,13 @@ mod tests {
         }
         let mut file = File::new(connection, 1 << 20).unwrap();
         let at = |kind, id: &str| At { owner, kind, id: id.to_owned() };
-        assert_eq!(file.get(&at(Kind::Answer, "a")).unwrap().unwrap(), "1");
+        let answer = file.get(&at(Kind::Answer, "a")).unwrap().unwrap();
+        let want = "{\"behind\":{\"path\":[\"b\"]},\"question\":14}\n{\"input\":\"ä\"}{}";
+        assert_eq!(answer, want);
+        let deleted = file.get(&at(Kind::Answer, "d")).unwrap().unwrap();
+        assert_eq!(deleted, "{\"behind\":{\"deleted\":true},\"question\":0}\n");
+        assert_eq!(file.get(&at(Kind::Events, "a")).unwrap().unwrap(), "{}\ndata: 1\n\n");
+        assert_eq!(file.get(&at(Kind::Content, "c")).unwrap().unwrap(), "1");
         assert_eq!(file.list(&at(Kind::Log, "l")).unwrap(), ["1", "2"]);
         assert_eq!(file.key([9; 32]).unwrap(), [3; 32]);
     }

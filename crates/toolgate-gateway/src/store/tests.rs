@@ -60,11 +60,11 @@ async fn values(store: &Store) {
     let (one, two) = (Owner::of("one"), Owner::of("two"));
     store.put(one, Kind::Answer, "a", bytes("1"), LONG);
     store.put(one, Kind::Answer, "b", bytes(""), LONG);
-    store.put(one, Kind::Turn, "a", bytes("2"), LONG);
+    store.put(one, Kind::Tools, "a", bytes("2"), LONG);
     store.put(two, Kind::Answer, "a", bytes("3"), LONG);
     let got = store.get(one, Kind::Answer, &ids(&["a", "none", "b"])).await;
     assert_eq!(got, [Some(bytes("1")), None, Some(bytes(""))]);
-    assert_eq!(store.get_one(one, Kind::Turn, "a").await, Some(bytes("2")));
+    assert_eq!(store.get_one(one, Kind::Tools, "a").await, Some(bytes("2")));
     assert_eq!(store.get_one(two, Kind::Answer, "a").await, Some(bytes("3")));
     store.put(one, Kind::Answer, "a", bytes("new"), LONG);
     assert_eq!(store.get_one(one, Kind::Answer, "a").await, Some(bytes("new")));
@@ -73,8 +73,8 @@ async fn values(store: &Store) {
     assert!(!store.delete(two, Kind::Answer, "b").await, "another's");
     assert_eq!(store.get_one(one, Kind::Answer, "a").await, None);
     assert_eq!(store.get_one(two, Kind::Answer, "a").await, Some(bytes("3")));
-    store.put(one, Kind::Item, "old", bytes("x"), Duration::ZERO);
-    assert_eq!(store.get_one(one, Kind::Item, "old").await, None, "r128");
+    store.put(one, Kind::Events, "old", bytes("x"), Duration::ZERO);
+    assert_eq!(store.get_one(one, Kind::Events, "old").await, None, "r128");
 }
 
 async fn lists(store: &Store) {
@@ -117,7 +117,7 @@ async fn contract(kind: &StoreKind) {
 /// r128, r145: the oldest goes first, and there is never too much.
 async fn bounds(kind: &StoreKind) {
     let owner = Owner::of("o");
-    let store = open(kind, 100_000).await;
+    let store = open(kind, 300_000).await;
     for n in 0..500 {
         store.put(owner, Kind::Answer, &format!("a{n}"), bytes(&"x".repeat(1000)), LONG);
         store.settle().await;
@@ -125,7 +125,7 @@ async fn bounds(kind: &StoreKind) {
     let all: Vec<_> = (0..500).map(|n| format!("a{n}")).collect();
     let kept = store.get(owner, Kind::Answer, &all).await;
     let count = kept.iter().flatten().count();
-    assert!((10..=100).contains(&count), "{count}");
+    assert!((10..=300).contains(&count), "{count}");
     assert!(kept[0].is_none() && kept[499].is_some());
 }
 
@@ -209,7 +209,7 @@ async fn a_file_that_cannot_be_used_is_an_error_if_it_was_asked_for() {
     assert!(Store::open(&scratch.kind(), opening(1 << 20, 1)).await.is_err());
     let fallback = StoreKind::Sqlite { path: scratch.0.clone(), wanted: false };
     let (store, _) = Store::open(&fallback, opening(1 << 20, 1)).await.unwrap();
-    assert!(matches!(store, Store::Memory(_)));
+    assert!(store.is_memory());
 }
 
 #[test]

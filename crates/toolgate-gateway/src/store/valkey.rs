@@ -13,7 +13,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use redis::{Client, Cmd, FromRedisValue};
@@ -22,10 +22,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::valkey_server::{self, PATIENCE, Shared, Write};
 use super::{Kind, Opening, StoreError};
 use crate::auth::Owner;
+use crate::clock;
 
 /// A connection to a server that keeps state.
 #[derive(Debug)]
-pub struct Valkey {
+pub(super) struct Valkey {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Write>,
 }
@@ -147,8 +148,7 @@ impl Valkey {
         values: &[Bytes],
         keep: Duration,
     ) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let now = clock::millis();
         let stamped = values.iter().map(|value| {
             let number = self.shared.appended.fetch_add(1, Ordering::Relaxed);
             let mut out = Vec::with_capacity(STAMP + value.len());

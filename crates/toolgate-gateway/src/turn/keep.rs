@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   token                  → signature   for clients that drop what they do not know
-//!   session/content/number → signature   for clients that change ids: a call that says the same,
+//!   session/content/number → token       for clients that change ids: a call that says the same,
 //!                                        at the same place among all calls of the conversation
 //!   session/content        → number      of the last such call: for histories that were shortened
 //! ```
 //!
-//! Everything is found again with three reads at the most, however long the conversation is.
+//! Everything is found again with a few reads, however long the conversation is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,16 +30,17 @@ pub(crate) fn signatures(app: &App, owner: Owner, calls: &[Call<'_>], trace: &Tr
     let keep = app.config().state_retention;
     let put = |kind, id: &str, value| app.store.put(owner, kind, id, value, keep);
     for (at, call) in calls.iter().enumerate() {
-        let value = written(call).map(Bytes::from);
-        if let Some(value) = &value {
-            put(Kind::Signature, &call.id, value.clone());
+        let signature = written(call).map(Bytes::from);
+        // A call that Gemini left unsigned is kept too, without a token: an answer that was given
+        // again takes the place of the one before.
+        let mut token = Bytes::new();
+        if let Some(signature) = signature {
+            put(Kind::Signature, &call.id, signature);
+            token = Bytes::copy_from_slice(call.id.as_bytes());
         }
-        // A call that Gemini left unsigned is kept too: an answer that was given again takes the
-        // place of the one before.
-        let value = value.unwrap_or_default();
         let (content, number) = (content_key(call), trace.calls + at);
         for name in &trace.names {
-            put(Kind::Content, &numbered(name, &content, number), value.clone());
+            put(Kind::Content, &numbered(name, &content, number), token.clone());
             put(Kind::Content, &last(name, &content), Bytes::from(number.to_string()));
         }
     }
@@ -60,15 +61,21 @@ pub(crate) async fn restore(app: &App, owner: Owner, request: &mut Request<'_>, 
     if tokens.is_empty() {
         return;
     }
-    let found = app.store.get(owner, Kind::Signature, &tokens).await;
+    let found = signed(app, owner, &tokens).await;
     let unsigned = request.calls_mut().filter(|call| call.signature.is_none());
     for (call, found) in unsigned.zip(found) {
-        call.signature = found.as_deref().and_then(|bytes| read(std::str::from_utf8(bytes).ok()?));
+        call.signature = found;
     }
     // A call with an id of ours was found, or had no signature to begin with.
     if request.calls().any(is_lost) {
         by_content(app, owner, request, trace).await;
     }
+}
+
+/// The signatures under these tokens.
+async fn signed(app: &App, owner: Owner, tokens: &[String]) -> Vec<Option<Signature<'static>>> {
+    let kept = app.store.get(owner, Kind::Signature, tokens).await;
+    kept.into_iter().map(|kept| read(std::str::from_utf8(&kept?).ok()?)).collect()
 }
 
 fn is_lost(call: &Call<'_>) -> bool {
@@ -95,7 +102,7 @@ async fn by_content(app: &App, owner: Owner, request: &mut Request<'_>, trace: &
     for call in lost.iter_mut().rev() {
         call.is_last = later.insert(call.content.clone());
     }
-    let mut found: BTreeMap<usize, Signature<'static>> = BTreeMap::new();
+    let mut found: BTreeMap<usize, String> = BTreeMap::new();
     for name in &trace.names {
         // Where a conversation is known by this name, its latest calls are.
         let known: Vec<String> = lost.iter().map(|call| last(name, &call.content)).collect();
@@ -119,17 +126,20 @@ async fn by_content(app: &App, owner: Owner, request: &mut Request<'_>, trace: &
             let Some(kept) = kept else { continue };
             // The first that there is counts, also if it says that the call was unsigned.
             if seen.insert(call.at)
-                && let Some(signature) = std::str::from_utf8(&kept).ok().and_then(read)
+                && let Some(token) = std::str::from_utf8(&kept).ok().filter(|it| !it.is_empty())
             {
-                found.entry(call.at).or_insert(signature);
+                found.insert(call.at, token.to_owned());
             }
         }
         if !found.is_empty() {
             break;
         }
     }
+    let (places, tokens): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let mut found: BTreeMap<_, _> =
+        places.into_iter().zip(signed(app, owner, &tokens).await).collect();
     for (at, call) in request.calls_mut().enumerate() {
-        if let Some(signature) = found.remove(&at) {
+        if let Some(Some(signature)) = found.remove(&at) {
             call.signature = Some(signature);
         }
     }

@@ -15,6 +15,7 @@ use toolgate_core::gemini::{Exchange, Target};
 use super::lessons::lesson;
 use crate::app::{App, Current};
 use crate::auth::Pass;
+use crate::clock;
 use crate::config::Secret;
 use crate::doors::Visit;
 use crate::metrics::failure_name;
@@ -139,7 +140,7 @@ impl Plan {
     /// Ids for the answer of the next try.
     pub(crate) fn ids(&self) -> IdGen {
         let tries = self.retries + self.rescues + self.rounds;
-        IdGen::new(self.seed.wrapping_add(u128::from(tries) << 32))
+        clock::ids(self.seed.wrapping_add(u128::from(tries) << 32))
     }
 
     fn pick_key(&mut self) {

@@ -1,7 +1,7 @@
 //! OAuth tokens from a service-account file.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 use toolgate_core::canon::{Failure, FailureKind};
 
+use crate::clock;
 use crate::config::Secret;
 
 /// Mints tokens and keeps the current one.
@@ -92,7 +93,7 @@ impl TokenSource {
     }
 
     fn assertion(&self) -> Option<String> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
+        let now = clock::now().as_secs();
         let mut header = serde_json::json!({"alg": "RS256", "typ": "JWT"});
         if let Some(id) = &self.account.private_key_id {
             header["kid"] = id.as_str().into();

@@ -25,7 +25,7 @@ use crate::auth::Owner;
 use crate::doors::Visit;
 use crate::doors::turns::{self, Answered, Keeping};
 use crate::reply::{self, Body, Reply};
-use crate::session::{self, Keeper, Opened, Refused};
+use crate::session::{self, Keeper, Opened, Record, Refused, Shown, Whole};
 use crate::store::Kind;
 use crate::turn::{Ask, Pump};
 
@@ -146,7 +146,7 @@ pub(super) async fn begin(visit: Visit, opened: Opened) -> Result<Reply, Refused
     let mut ask = Ask::new(DIALECT, opened.body, visit.client.owner);
     (ask.before, ask.stream) = (opened.before, Some(Framing::Sse));
     visit.app.tasks.spawn(task.run(ask, encoder));
-    Ok(if streams { reply::stream("text/event-stream", shown(live, 0)) } else { json(queued) })
+    Ok(if streams { reply::stream("text/event-stream", shown(live, 0)) } else { json(queued.json) })
 }
 
 /// An answer in the making.
@@ -175,7 +175,7 @@ impl Task {
             }
             Some(Err(failure)) => {
                 let events = ended(&mut encoder, failure);
-                self.keep(&encoder.response()).await;
+                self.keep(&encoder.object().into()).await;
                 self.tell(&events);
             }
             None => {
@@ -185,10 +185,12 @@ impl Task {
             }
         }
         let (app, owner) = (&self.visit.app, self.visit.client.owner);
-        if app.store.get_one(owner, Kind::Answer, &self.id).await.is_some() {
-            let events = self.live.events().concat();
-            let keep = app.config().state_retention;
-            app.store.put(owner, Kind::Events, &self.id, Bytes::from(events), keep);
+        if Record::get(app, owner, &self.id).await.is_some() {
+            let mut shown = Shown::default();
+            for event in self.live.events().iter() {
+                shown.push(event, encoder.settings());
+            }
+            self.keeper.keep_events(&self.id, &shown, encoder.settings());
             app.store.settle().await;
         }
         app.live.end(owner, &self.id);
@@ -208,8 +210,9 @@ impl Task {
             if tokio::time::timeout(BEAT, heard).await.is_ok() {
                 return;
             }
-            let object = store.get_one(self.visit.client.owner, Kind::Answer, &self.id).await;
-            let is_wanted = object.is_some_and(|it| status(&it).as_deref() != Some(CANCELLED));
+            let record = Record::get(&self.visit.app, self.visit.client.owner, &self.id).await;
+            let is_wanted =
+                record.is_some_and(|it| status(&it.answer).as_deref() != Some(CANCELLED));
             if !is_wanted && !store.is_away() {
                 return;
             }
@@ -236,13 +239,13 @@ impl Task {
             };
             let Some(bytes) = bytes else { return };
             if pump.has_ended()
-                && let Some(object) = keeping.object(&pump, &self.visit)
+                && let Some(whole) = keeping.whole(&pump, &self.visit)
             {
                 // What had ended well before that is what it is.
-                if is_cancelled && status(&object).as_deref() == Some("failed") {
-                    self.keep(&restated(&object, CANCELLED, None)).await;
+                if is_cancelled && status(&whole.json).as_deref() == Some("failed") {
+                    self.keep(&restated(&whole.json, CANCELLED, None)).await;
                 } else {
-                    keeping.keeper.keep(&keeping.echo, &object).await;
+                    keeping.keeper.keep(&keeping.echo, &whole).await;
                 }
             }
             self.tell(&bytes);
@@ -250,11 +253,10 @@ impl Task {
     }
 
     /// Keeps the object, unless it was deleted.
-    async fn keep(&self, object: &[u8]) {
+    async fn keep(&self, answer: &Whole) {
         let (app, owner) = (&self.visit.app, self.visit.client.owner);
-        if app.store.get_one(owner, Kind::Answer, &self.id).await.is_some() {
-            let (object, keep) = (Bytes::copy_from_slice(object), app.config().state_retention);
-            app.store.put(owner, Kind::Answer, &self.id, object, keep);
+        if let Some(record) = Record::get(app, owner, &self.id).await {
+            record.put_answer(app, owner, &self.id, answer);
         }
     }
 
@@ -336,17 +338,17 @@ pub(super) async fn settled(visit: &Visit, id: &str, object: Bytes) -> Bytes {
         None => elsewhere(visit, id).await,
     };
     if let Some(status) = progress {
-        return Bytes::from(restated(&object, status, None));
+        return Bytes::from(restated(&object, status, None).json);
     }
     // It may have ended since it was looked for.
-    let kept = visit.app.store.get_one(visit.client.owner, Kind::Answer, id).await;
-    let object = kept.unwrap_or(object);
+    let kept = Record::get(&visit.app, visit.client.owner, id).await;
+    let object = kept.map_or(object, |record| record.answer);
     if !is_unfinished(&object) {
         return object;
     }
     let failure = stopped();
     tracing::warn!(request = %visit.request_id, response = id, "{failure}");
-    Bytes::from(restated(&object, "failed", Some(&failure)))
+    Bytes::from(restated(&object, "failed", Some(&failure)).json)
 }
 
 /// Cancels an answer that is made elsewhere.
@@ -355,15 +357,17 @@ pub(super) async fn cancel_elsewhere(visit: &Visit, id: &str, object: Bytes) -> 
         return object;
     }
     let (app, owner) = (&visit.app, visit.client.owner);
-    let cancelled = Bytes::from(restated(&object, CANCELLED, None));
-    app.store.put(owner, Kind::Answer, id, cancelled.clone(), app.config().state_retention);
+    let cancelled = restated(&object, CANCELLED, None);
+    if let Some(record) = Record::get(app, owner, id).await {
+        record.put_answer(app, owner, id, &cancelled);
+    }
     app.store.settle().await;
-    cancelled
+    Bytes::from(cancelled.json)
 }
 
 /// The events from number `at` on of an answer whose maker was stopped, and its events with it.
 pub(super) async fn broken_off(visit: &Visit, id: &str, at: usize) -> Option<Vec<u8>> {
-    let object = visit.app.store.get_one(visit.client.owner, Kind::Answer, id).await?;
+    let object = Record::get(&visit.app, visit.client.owner, id).await?.answer;
     let failure = match status(&object)?.as_str() {
         QUEUED | IN_PROGRESS => stopped(),
         CANCELLED => cancelled(),
@@ -379,7 +383,7 @@ pub(super) async fn events(visit: &Visit, id: &str) -> Option<Bytes> {
     loop {
         // In this order: an end between the two looks is not missed.
         let is_elsewhere = elsewhere(visit, id).await.is_some();
-        let events = store.get_one(owner, Kind::Events, id).await;
+        let events = session::events(&visit.app, owner, id).await;
         if events.is_some() || !is_elsewhere || store.is_away() {
             return events;
         }
@@ -388,12 +392,9 @@ pub(super) async fn events(visit: &Visit, id: &str) -> Option<Bytes> {
 }
 
 fn status(object: &[u8]) -> Option<String> {
-    session::fields_of(object)
-        .get("status")
-        .and_then(Raw::as_text)
-        .map(|text| text.decode().into_owned())
+    session::text_of(&session::fields_of(object), "status")
 }
 
-fn restated(object: &[u8], status: &str, failure: Option<&Failure>) -> Vec<u8> {
-    with_status(&String::from_utf8_lossy(object), status, failure)
+fn restated(object: &[u8], status: &str, failure: Option<&Failure>) -> Whole {
+    with_status(&String::from_utf8_lossy(object), status, failure).into()
 }

@@ -22,7 +22,7 @@ pub(super) async fn create(visit: Visit, request: Request<Incoming>) -> Reply {
     };
     if prewarm::is_asked_for(&opened.body) {
         return match prewarm::answer(&visit, &opened).await {
-            Ok(warm) => reply::json(StatusCode::OK, warm.object),
+            Ok(warm) => reply::json(StatusCode::OK, warm.whole.json),
             Err(failure) => visit.fail(DIALECT, &failure),
         };
     }

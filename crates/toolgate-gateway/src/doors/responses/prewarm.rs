@@ -7,12 +7,12 @@ use toolgate_core::translate::Echo;
 
 use super::door::DIALECT;
 use crate::doors::Visit;
-use crate::session::{self, Opened};
+use crate::session::{self, Opened, Whole};
 
 /// An answer without anything in it.
 pub(super) struct Warm {
     /// The response object.
-    pub(super) object: Vec<u8>,
+    pub(super) whole: Whole,
     /// The same as events, one JSON object a line.
     pub(super) messages: Vec<u8>,
 }
@@ -35,8 +35,8 @@ pub(super) async fn answer(visit: &Visit, opened: &Opened) -> Result<Warm, Failu
     let mut messages = Vec::new();
     encoder.event(&Event::Start(Start::default()), &mut messages);
     encoder.event(&Event::Finish(Finish::default()), &mut messages);
-    let object = encoder.response();
-    opened.keeper.keep(&Echo::Responses(decoded.echo), &object).await;
+    let whole = encoder.object().into();
+    opened.keeper.keep(&Echo::Responses(decoded.echo), &whole).await;
     visit.ledger(DIALECT).answered();
-    Ok(Warm { object, messages })
+    Ok(Warm { whole, messages })
 }

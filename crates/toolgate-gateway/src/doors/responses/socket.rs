@@ -215,7 +215,7 @@ impl Answers {
         if prewarm::is_asked_for(&opened.body) {
             return match prewarm::answer(visit, &opened).await {
                 Ok(warm) => {
-                    self.local = Local::new(opened.body, &warm.object);
+                    self.local = Local::new(opened.body, &warm.whole);
                     self.send(&warm.messages).await
                 }
                 Err(failure) => {
@@ -239,10 +239,10 @@ impl Answers {
         let keeping = Keeping::new(opened.keeper, outcome.echo, outcome.stamp);
         while let Some(bytes) = pump.next().await {
             if pump.has_ended()
-                && let Some(object) = keeping.object(&pump, visit)
+                && let Some(whole) = keeping.whole(&pump, visit)
             {
-                keeping.keeper.keep(&keeping.echo, &object).await;
-                self.local = Local::new(ask.body.clone(), &object);
+                keeping.keeper.keep(&keeping.echo, &whole).await;
+                self.local = Local::new(ask.body.clone(), &whole);
             }
             self.send(&bytes).await?;
         }

@@ -8,8 +8,7 @@ use super::door::{json, wrong};
 use super::page::{Page, parameter};
 use crate::doors::Visit;
 use crate::reply::{self, Reply};
-use crate::session::{self, Refused, away};
-use crate::store::Kind;
+use crate::session::{self, Record, Refused, away};
 
 fn missing(id: &str) -> Refused {
     Refused::Missing {
@@ -24,8 +23,8 @@ async fn object(visit: &Visit, id: &str) -> Result<Bytes, Refused> {
     if !id.starts_with("resp_") {
         return Err(missing(id));
     }
-    let kept = visit.app.store.get_one(visit.client.owner, Kind::Answer, id).await;
-    kept.ok_or_else(|| missing(id))
+    let record = Record::get(&visit.app, visit.client.owner, id).await;
+    record.map(|record| record.answer).ok_or_else(|| missing(id))
 }
 
 /// `GET /v1/responses/{id}`

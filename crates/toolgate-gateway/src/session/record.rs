@@ -1,0 +1,238 @@
+//! What is kept of an answer: one entry that holds its question too, and where it belongs.
+//!
+//! ```text
+//!   {"behind":{"path":["resp_1"]},"question":21,"holes":[[93,"5f…"]]}⏎
+//!   {"input":"what else?"}{"id":"resp_2",…}
+//! ```
+//!
+//! Texts that many answers repeat are kept once ([`shared`]).
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use toolgate_core::canon::BadRequest;
+use toolgate_core::responses::Object;
+
+use super::chain::Behind;
+use super::items;
+use super::shared::{self, Cut, Hole};
+use crate::app::App;
+use crate::auth::Owner;
+use crate::store::Kind;
+
+/// An answer as its client gets it, in one piece.
+#[derive(Clone, Debug)]
+pub(crate) struct Whole {
+    id: Option<String>,
+    pub(crate) json: Vec<u8>,
+    /// Where it repeats the settings of its request, at its end.
+    settings: Range<usize>,
+}
+
+impl From<Object> for Whole {
+    fn from(Object { id, json, settings }: Object) -> Self {
+        Self { id: Some(id), json, settings }
+    }
+}
+
+impl From<Vec<u8>> for Whole {
+    fn from(json: Vec<u8>) -> Self {
+        Self { id: None, json, settings: 0..0 }
+    }
+}
+
+impl Whole {
+    /// Its id.
+    pub(super) fn id(&self) -> Option<Cow<'_, str>> {
+        match &self.id {
+            Some(id) => Some(Cow::Borrowed(id)),
+            None => items::text_of(&items::fields_of(&self.json), "id").map(Cow::Owned),
+        }
+    }
+
+    /// The object without the settings.
+    pub(super) fn said(&self) -> Cow<'_, [u8]> {
+        match self.json.get(..self.settings.start.saturating_sub(1)) {
+            Some([]) | None => Cow::Borrowed(&self.json),
+            Some(said) => Cow::Owned([said, b"}"].concat()),
+        }
+    }
+}
+
+/// A question and its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(super) behind: Behind,
+    pub(super) question: Bytes,
+    pub(crate) answer: Bytes,
+}
+
+/// The line before them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Head {
+    behind: Behind,
+    /// How long the question is.
+    question: usize,
+    /// Where texts that are kept elsewhere belong, in what follows the line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    holes: Vec<Hole>,
+}
+
+/// A question as it is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) behind: &'a Behind,
+    /// Its body, in pieces.
+    pub(super) body: [&'a [u8]; 3],
+    /// Where in the second piece stands what other questions repeat, in order.
+    pub(super) shared: &'a [Range<usize>],
+}
+
+impl<'a> Asked<'a> {
+    /// A question that is kept as it is.
+    pub(super) fn plain(behind: &'a Behind, body: &'a [u8]) -> Self {
+        Self { behind, body: [b"", body, b""], shared: &[] }
+    }
+}
+
+/// Keeps a question and its answer, in place of what was kept before.
+pub(super) fn put(app: &App, owner: Owner, id: &str, asked: &Asked<'_>, answer: &Whole) {
+    let [head, body, tail] = asked.body;
+    let mut cut = Cut::default();
+    cut.push(head);
+    cut.push_cut(app, owner, body, asked.shared);
+    cut.push(tail);
+    cut.push_cut(app, owner, &answer.json, std::slice::from_ref(&answer.settings));
+    let question = head.len() + body.len() + tail.len();
+    put_cut(app, owner, Kind::Answer, id, (asked.behind, question), cut);
+}
+
+/// The events of an answer, as they are shown. Three of them repeat the settings of the request:
+/// those are left out as they come.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    rest: Vec<u8>,
+    /// Where the settings belong.
+    holes: Vec<usize>,
+    /// How long all of it is.
+    length: usize,
+}
+
+impl Shown {
+    /// Adds what is shown next: whole events.
+    pub(crate) fn push(&mut self, events: &[u8], settings: &[u8]) {
+        self.length += events.len();
+        let mut done = 0;
+        for place in shared::places(events, settings) {
+            self.rest.extend_from_slice(&events[done..place.start]);
+            self.holes.push(self.rest.len());
+            done = place.end;
+        }
+        self.rest.extend_from_slice(&events[done..]);
+    }
+
+    /// How many bytes were shown.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+}
+
+/// Keeps the events of an answer.
+pub(super) fn put_events(app: &App, owner: Owner, id: &str, shown: &Shown, settings: &[u8]) {
+    let shared = app.shared.id_of(app, owner, settings);
+    let mut cut = Cut::default();
+    let mut done = 0;
+    for hole in &shown.holes {
+        cut.push(&shown.rest[done..*hole]);
+        match &shared {
+            Some(id) => cut.holes.push((cut.length, id.clone())),
+            None => cut.push(settings),
+        }
+        done = *hole;
+    }
+    cut.push(&shown.rest[done..]);
+    put_cut(app, owner, Kind::Events, id, (&Behind::default(), 0), cut);
+}
+
+fn put_cut(
+    app: &App,
+    owner: Owner,
+    kind: Kind,
+    id: &str,
+    (behind, question): (&Behind, usize),
+    cut: Cut<'_>,
+) {
+    let head = Head { behind: behind.clone(), question, holes: cut.holes };
+    let mut out = Vec::with_capacity(cut.length + 256);
+    // Writing into a vector does not fail, and all keys are strings.
+    let _ = serde_json::to_writer(&mut out, &head);
+    out.push(b'\n');
+    for piece in cut.pieces {
+        out.extend_from_slice(piece);
+    }
+    app.store.put(owner, kind, id, Bytes::from(out), app.config().state_retention);
+}
+
+/// Splits what [`put_cut`] wrote.
+fn split(kept: &Bytes) -> Option<(Head, Bytes)> {
+    let end = memchr::memchr(b'\n', kept)?;
+    Some((serde_json::from_slice(&kept[..end]).ok()?, kept.slice(end + 1..)))
+}
+
+impl Record {
+    /// What was kept under these ids. Of what was deleted, that it was.
+    pub(super) async fn all(app: &App, owner: Owner, ids: &[String]) -> Vec<Option<Self>> {
+        let kept = app.store.get(owner, Kind::Answer, ids).await;
+        let kept: Vec<_> = kept.into_iter().map(|kept| split(&kept?)).collect();
+        let holes = kept.iter().flatten().flat_map(|(head, _)| &head.holes);
+        let texts = shared::texts(app, owner, holes).await;
+        let record = |(head, rest): (Head, Bytes)| {
+            let whole = shared::filled(rest, &head.holes, &texts)?;
+            let at = head.question.min(whole.len());
+            let (question, answer) = (whole.slice(..at), whole.slice(at..));
+            Some(Self { behind: head.behind, question, answer })
+        };
+        kept.into_iter().map(|kept| record(kept?)).collect()
+    }
+
+    /// What was kept under an id, deleted or not.
+    pub(super) async fn any(app: &App, owner: Owner, id: &str) -> Option<Self> {
+        Self::all(app, owner, &[id.to_owned()]).await.pop().flatten()
+    }
+
+    /// What was kept under an id and not deleted.
+    pub(crate) async fn get(app: &App, owner: Owner, id: &str) -> Option<Self> {
+        Self::any(app, owner, id).await.filter(|record| !record.is_deleted())
+    }
+
+    pub(super) fn is_deleted(&self) -> bool {
+        self.behind.deleted
+    }
+
+    /// The items of a question of the Responses API.
+    pub(super) fn asked(&self, id: &str) -> Result<Vec<String>, BadRequest> {
+        items::input_items(std::str::from_utf8(&self.question).unwrap_or("{}"), id)
+    }
+
+    /// The items of a question of the Responses API and of its answer.
+    pub(super) fn items(&self, id: &str) -> Result<impl Iterator<Item = String>, BadRequest> {
+        let output = items::output_items(&items::fields_of(&self.answer));
+        Ok(self.asked(id)?.into_iter().chain(output))
+    }
+
+    /// Keeps it with another answer.
+    pub(crate) fn put_answer(&self, app: &App, owner: Owner, id: &str, answer: &Whole) {
+        put(app, owner, id, &Asked::plain(&self.behind, &self.question), answer);
+    }
+}
+
+/// The events of an answer, where they are kept.
+pub(crate) async fn events(app: &App, owner: Owner, id: &str) -> Option<Bytes> {
+    let kept = app.store.get_one(owner, Kind::Events, id).await?;
+    let (head, rest) = split(&kept)?;
+    let texts = shared::texts(app, owner, head.holes.iter()).await;
+    shared::filled(rest, &head.holes, &texts)
+}

@@ -1,0 +1,212 @@
+//! Texts that many kept things have in common, kept once.
+//!
+//! The settings of a client's requests, its tools above all, are the same in every request and
+//! repeated in every answer. A text that was seen before is kept as an entry of its own, by its
+//! hash; what holds it is kept with a hole in its place:
+//!
+//! ```text
+//!   {"id":…,"output":[…],⟨tools and settings⟩}
+//!                         └──► Shared, by hash
+//!   {"id":…,"output":[…],}   and: a hole at 37, filled by that hash
+//! ```
+//!
+//! Stores let go of what was written first. An entry that is in use is therefore written again
+//! every now and then, so that it outlives what refers to it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use ring::digest::{SHA256, digest};
+
+use crate::app::App;
+use crate::auth::Owner;
+use crate::store::Kind;
+
+/// Where something was cut out, in what is left, and the id of the text that belongs there.
+pub(super) type Hole = (usize, String);
+
+/// The texts that were seen lately.
+#[derive(Debug, Default)]
+pub(crate) struct Shared(Mutex<Vec<Known>>);
+
+#[derive(Debug)]
+struct Known {
+    owner: Owner,
+    text: Bytes,
+    /// Where it is kept, from the second time on.
+    kept: Option<Kept>,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    id: String,
+    at: Instant,
+    /// How much the store had written then.
+    written: u64,
+}
+
+/// Shorter texts are not worth a hole.
+const SHORTEST: usize = 256;
+/// How many texts are remembered, and how many bytes of them.
+const TEXTS: usize = 64;
+const BYTES: usize = 4 << 20;
+/// An entry is written again after this part of its time, or of what the store holds.
+const PART: u32 = 16;
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Vec<Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The id under which a text is kept; `None` where it is to be kept in its place: it is short,
+    /// or new, and nobody knows whether it will come again.
+    pub(super) fn id_of(&self, app: &App, owner: Owner, text: &[u8]) -> Option<String> {
+        if text.len() < SHORTEST || text.len() > BYTES / 4 {
+            return None;
+        }
+        let mut known = self.lock();
+        let at = known.iter().position(|it| it.owner == owner && it.text == text);
+        let Some(at) = at else {
+            let text = Bytes::copy_from_slice(text);
+            known.insert(0, Known { owner, text, kept: None });
+            let mut bytes = 0;
+            known.retain(|it| {
+                bytes += it.text.len();
+                bytes <= BYTES
+            });
+            known.truncate(TEXTS);
+            return None;
+        };
+        known[..=at].rotate_right(1);
+        let found = known.first_mut()?;
+        let (store, keep) = (&app.store, app.config().state_retention);
+        let is_fresh = |kept: &&Kept| {
+            kept.at.elapsed() < keep / PART
+                && store.written() - kept.written < store.limit() / u64::from(PART)
+        };
+        if let Some(kept) = found.kept.as_ref().filter(is_fresh) {
+            return Some(kept.id.clone());
+        }
+        let id = URL_SAFE_NO_PAD.encode(&digest(&SHA256, text).as_ref()[..18]);
+        // Longer than what refers to it until it is written again.
+        let longer = keep.saturating_add(keep / (PART / 2));
+        store.put(owner, Kind::Shared, &id, found.text.clone(), longer);
+        let kept = Kept { id: id.clone(), at: Instant::now(), written: store.written() };
+        found.kept = Some(kept);
+        Some(id)
+    }
+
+    /// A text that is remembered.
+    fn text_of(&self, owner: Owner, id: &str) -> Option<Bytes> {
+        let known = self.lock();
+        let is_it =
+            |it: &&Known| it.owner == owner && it.kept.as_ref().is_some_and(|kept| kept.id == id);
+        known.iter().find(is_it).map(|it| it.text.clone())
+    }
+}
+
+/// Something to be kept, without what is kept elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct Cut<'t> {
+    /// What is left, in order.
+    pub(super) pieces: Vec<&'t [u8]>,
+    /// How long that is.
+    pub(super) length: usize,
+    pub(super) holes: Vec<Hole>,
+}
+
+impl<'t> Cut<'t> {
+    /// Adds a text.
+    pub(super) fn push(&mut self, text: &'t [u8]) {
+        self.pieces.push(text);
+        self.length += text.len();
+    }
+
+    /// Adds a text without those of its `places` that are kept elsewhere.
+    pub(super) fn push_cut(
+        &mut self,
+        app: &App,
+        owner: Owner,
+        text: &'t [u8],
+        places: &[Range<usize>],
+    ) {
+        let mut done = 0;
+        for place in places.iter().filter(|place| place.end <= text.len()) {
+            if place.start < done {
+                continue;
+            }
+            if let Some(id) = app.shared.id_of(app, owner, &text[place.clone()]) {
+                self.push(&text[done..place.start]);
+                self.holes.push((self.length, id));
+                done = place.end;
+            }
+        }
+        self.push(&text[done..]);
+    }
+}
+
+/// Where a text occurs in another.
+pub(super) fn places(text: &[u8], wanted: &[u8]) -> Vec<Range<usize>> {
+    if wanted.len() < SHORTEST || wanted.len() > text.len() {
+        return Vec::new();
+    }
+    // A searcher for all of it would take longer to make than the search.
+    let opening = memchr::memmem::Finder::new(&wanted[..16]);
+    let (mut places, mut at) = (Vec::new(), 0);
+    while let Some(next) = opening.find(&text[at..]) {
+        at += next;
+        if text[at..].starts_with(wanted) {
+            places.push(at..at + wanted.len());
+            at += wanted.len();
+        } else {
+            at += 1;
+        }
+    }
+    places
+}
+
+/// The texts for holes, by their ids, as far as they are there.
+pub(super) async fn texts(
+    app: &App,
+    owner: Owner,
+    holes: impl Iterator<Item = &Hole>,
+) -> BTreeMap<String, Bytes> {
+    let mut found = BTreeMap::new();
+    let mut wanted: Vec<String> = holes.map(|(_, id)| id.clone()).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted.retain(|id| match app.shared.text_of(owner, id) {
+        Some(text) => found.insert(id.clone(), text).is_some(),
+        None => true,
+    });
+    if !wanted.is_empty() {
+        let texts = app.store.get(owner, Kind::Shared, &wanted).await;
+        found.extend(wanted.into_iter().zip(texts).filter_map(|(id, text)| Some((id, text?))));
+    }
+    found
+}
+
+/// What was cut, whole again; `None` where a text is not there any more.
+pub(super) fn filled(
+    rest: Bytes,
+    holes: &[Hole],
+    texts: &BTreeMap<String, Bytes>,
+) -> Option<Bytes> {
+    if holes.is_empty() {
+        return Some(rest);
+    }
+    let mut out = Vec::with_capacity(rest.len() + texts.values().map(Bytes::len).sum::<usize>());
+    let mut done = 0;
+    for (at, id) in holes {
+        out.extend_from_slice(rest.get(done..*at)?);
+        out.extend_from_slice(texts.get(id)?);
+        done = *at;
+    }
+    out.extend_from_slice(rest.get(done..)?);
+    Some(Bytes::from(out))
+}
