@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
@@ -77,7 +77,8 @@ pub(crate) async fn run(toolgate: &Path, options: &[&str]) -> Result<()> {
     let folder = Folder::new("endurance")?;
     let sim = Target::sim(toolgate, "--script", &folder.script()?).await?;
     endurance(toolgate, &sim, &folder, conversations).await?;
-    shares(toolgate, &sim, if quick { 500 } else { 4_000 }).await
+    let case = options.iter().find_map(|option| option.strip_prefix("--case=")).unwrap_or("");
+    shares(toolgate, &sim, if quick { 500 } else { 4_000 }, case).await
 }
 
 /// What is sent for a number, one after the other.
@@ -117,15 +118,18 @@ async fn sent(uri: &Uri, bodies: &Bodies, first: usize, count: usize) -> Result<
 }
 
 /// What a request costs with and without a store to write to.
-async fn shares(toolgate: &Path, sim: &Target, requests: usize) -> Result<()> {
-    const ROUNDS: usize = 5;
+async fn shares(toolgate: &Path, sim: &Target, requests: usize, case: &str) -> Result<()> {
+    const ROUNDS: usize = 9;
     let folder = Folder::new("shares")?;
     let gateway = Target::gateway_on(toolgate, &sim.url, &folder.store(), &[]).await?;
     println!("\nCPU time of a request, SQLite store, {CONNECTIONS} connections:");
     println!("{:<40} {:>12} {:>12} {:>8}", "case", "nothing µs", "kept µs", "more");
     for (name, path, without, with) in cases() {
+        if !name.contains(case) {
+            continue;
+        }
         let uri: Uri = format!("{}{path}", gateway.url).parse()?;
-        let mut cpu = [Duration::ZERO; 2];
+        let mut cpu = [Vec::new(), Vec::new()];
         let mut number = 0;
         for round in 0..=ROUNDS {
             for (which, body) in [&without, &with].into_iter().enumerate() {
@@ -134,12 +138,14 @@ async fn shares(toolgate: &Path, sim: &Target, requests: usize) -> Result<()> {
                 number += requests;
                 // The first round opens connections and fills caches.
                 if round > 0 {
-                    cpu[which] += measured.cpu;
+                    cpu[which].push(measured.cpu);
                 }
             }
         }
-        let micros = |cpu: Duration| cpu.as_secs_f64() * 1e6 / (ROUNDS * requests) as f64;
-        let (nothing, kept) = (micros(cpu[0]), micros(cpu[1]));
+        let [nothing, kept] = cpu.map(|mut rounds| {
+            rounds.sort_unstable();
+            rounds[ROUNDS / 2].as_secs_f64() * 1e6 / requests as f64
+        });
         let more = (kept / nothing.max(0.001) - 1.0) * 100.0;
         println!("{name:<40} {nothing:>12.1} {kept:>12.1} {more:>7.0}%");
     }
@@ -149,17 +155,29 @@ async fn shares(toolgate: &Path, sim: &Target, requests: usize) -> Result<()> {
 type Pair = (&'static str, &'static str, Bodies, Bodies);
 
 fn cases() -> Vec<Pair> {
-    let response = |length: usize, tools: usize, store: bool| -> Bodies {
+    let response = |length: usize, tools: usize, more: Value| -> Bodies {
         let tools: Vec<Value> = (0..tools)
             .map(|number| {
                 let tool = cases::tool(number, 1500);
                 json!({"type": "function", "name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"]})
             })
             .collect();
-        numbered(
-            &json!({"model": "gemini-3.6-flash", "store": store, "tools": tools, "input": words(length, "")}),
-        )
+        let mut body =
+            json!({"model": "gemini-3.6-flash", "tools": tools, "input": words(length, "")});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+        numbered(&body)
     };
+    let stored = |name, length: usize, tools: usize, more: Value| -> Pair {
+        let body = |store: bool| {
+            let mut more = more.clone();
+            more["store"] = json!(store);
+            response(length, tools, more)
+        };
+        (name, "/v1/responses", body(false), body(true))
+    };
+    let prompt: String = "You are to be careful, and to say what you do. ".repeat(320);
     let message = |words: String, tools: usize| -> Bodies {
         let tools: Vec<Value> = (0..tools).map(|number| cases::tool(number, 1500)).collect();
         let messages = json!([{"role": "user", "content": words}]);
@@ -168,17 +186,20 @@ fn cases() -> Vec<Pair> {
         )
     };
     vec![
-        (
-            "Responses, 1 kB, stored or not",
-            "/v1/responses",
-            response(900, 0, false),
-            response(900, 0, true),
+        stored("Responses, 1 kB, stored or not", 900, 0, json!({})),
+        stored("  60 kB: 20 tools, 18 kB of words", 18_000, 20, json!({})),
+        stored("  60 kB: 20 tools, prompt, 3 kB", 3_000, 20, json!({"instructions": prompt})),
+        stored(
+            "  the same as a stream",
+            3_000,
+            20,
+            json!({"instructions": prompt, "stream": true}),
         ),
         (
-            "Responses, 60 kB, 20 tools, stored or not",
-            "/v1/responses",
-            response(18_000, 20, false),
-            response(18_000, 20, true),
+            "Messages, 1 kB, a tool, a signature",
+            "/v1/messages",
+            message(words(300, "plain call"), 1),
+            message(words(300, "signed call"), 1),
         ),
         (
             "Messages, 60 kB, 20 tools, a signature",
