@@ -8,6 +8,7 @@ use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 
 use crate::auth::Pass;
+use crate::clock::Seed;
 use crate::config::{Config, Secret};
 use crate::doors::LiveAnswers;
 use crate::metrics::Metrics;
@@ -136,14 +137,14 @@ impl App {
     }
 
     /// An id for the next request, and a seed for the ids in its answer.
-    pub fn next_request(&self) -> (String, u128) {
+    pub(crate) fn next_request(&self) -> (String, Seed) {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         // A step of an odd constant visits every value once; with the random start, ids do not
         // repeat across restarts and cannot be mistaken for a counter.
         let drawn = self.seed.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let mixed = (drawn ^ (drawn >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let seed = (u128::from(mixed) << 64) | u128::from(drawn);
-        (format!("req_{mixed:016x}"), seed)
+        (format!("req_{mixed:016x}"), Seed::new(seed))
     }
 
     /// Room for one more request, where there is room.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use toolgate_core::canon::IdGen;
+use toolgate_core::canon::{IdGen, Stamp};
 
 /// How long it is since 1970.
 pub(crate) fn now() -> Duration {
@@ -14,7 +14,51 @@ pub(crate) fn millis() -> u64 {
     u64::try_from(now().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Ids from a seed. A store that keeps what they name in their order adds it at one end.
-pub(crate) fn ids(seed: u128) -> IdGen {
-    IdGen::new(seed).at(millis())
+/// What the ids of a request's answer are made from: the same ids, however often they are asked
+/// for. They sort by the time at which the request came, so that a store that keeps what they name
+/// in their order adds it at one end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seed {
+    drawn: u128,
+    millis: u64,
+}
+
+impl Seed {
+    /// A seed for a request that comes now.
+    pub(crate) fn new(drawn: u128) -> Self {
+        Self { drawn, millis: millis() }
+    }
+
+    /// The ids of the calls of a try.
+    pub(crate) fn ids(self, tries: u32) -> IdGen {
+        IdGen::new(self.drawn.wrapping_add(u128::from(tries) << 32)).at(self.millis)
+    }
+
+    /// What the answer gets from the outside world.
+    pub(crate) fn stamp(self) -> Stamp {
+        // Not the ids of the calls: the two must not meet.
+        Stamp { ids: IdGen::new(!self.drawn).at(self.millis), created: self.millis / 1000 }
+    }
+
+    /// A number that is another for every request.
+    pub(crate) fn spread(self) -> u8 {
+        (self.drawn >> 64) as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An answer that is begun in the background is shown and kept under one id, whenever it ends.
+    #[test]
+    fn a_request_has_one_id_whenever_it_is_asked_for() {
+        let seed = Seed::new(7);
+        let seed = Seed { millis: 1_900_000_000_000, ..seed };
+        let later = Seed { millis: seed.millis + 1000, ..seed };
+        assert_eq!(seed.stamp().ids.token(), seed.stamp().ids.token());
+        assert!(seed.stamp().ids.token() < later.stamp().ids.token());
+        assert_ne!(seed.stamp().ids.token(), seed.ids(0).token());
+        assert_ne!(seed.ids(1).token(), seed.ids(0).token());
+    }
 }

@@ -11,6 +11,7 @@ use toolgate_core::translate::Dialect;
 
 use crate::app::{App, overloaded};
 use crate::auth::Owner;
+use crate::clock::Seed;
 use crate::doors::encoding::{Encoding, KNOWN};
 use crate::doors::{self, Visit};
 use crate::reply::{self, Reply};
@@ -195,7 +196,7 @@ async fn route(
     request: Request<Incoming>,
     door: Door,
     request_id: &str,
-    seed: u128,
+    seed: Seed,
 ) -> Reply {
     let dialect = door.dialect();
     let here = Arc::clone(&app);

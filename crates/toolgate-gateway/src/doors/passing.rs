@@ -18,7 +18,6 @@ use toolgate_core::gemini::upstream::StreamDecoder;
 use super::Visit;
 use crate::app::Current;
 use crate::auth::Pass;
-use crate::clock;
 use crate::turn::{Ledger, Plan, silent};
 
 /// The upstream's body.
@@ -83,7 +82,7 @@ impl Passing {
         plan: &Plan,
         ledger: Ledger,
     ) -> Self {
-        let decoder = StreamDecoder::new(plan.exchange().clone(), clock::ids(visit.seed));
+        let decoder = StreamDecoder::new(plan.exchange().clone(), visit.seed.ids(0));
         // An answer in one piece may take as long as a turn may.
         let idle = if is_stream { plan.idle() } else { plan.total() };
         let mut passing = Self {

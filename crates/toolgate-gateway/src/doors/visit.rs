@@ -14,7 +14,7 @@ use toolgate_core::translate::Dialect;
 use super::encoding::{Encoding, too_large};
 use crate::app::{Admitted, App, Current};
 use crate::auth::Client;
-use crate::clock;
+use crate::clock::Seed;
 use crate::reply::{self, Reply};
 use crate::session::{Refused, away};
 use crate::turn::Ledger;
@@ -26,7 +26,7 @@ pub(crate) struct Visit {
     pub(crate) current: Arc<Current>,
     pub(crate) client: Client,
     pub(crate) request_id: String,
-    pub(crate) seed: u128,
+    pub(crate) seed: Seed,
     /// The session that the client's headers name: for correlation only, never as authority.
     pub(crate) session: Option<String>,
     /// Held as long as the answer takes; a WebSocket has none between answers.
@@ -41,8 +41,7 @@ impl Visit {
 
     /// What the answer gets from the outside world.
     pub(crate) fn stamp(&self) -> Stamp {
-        // Not the seed of the calls' ids: the two must not meet.
-        Stamp { ids: clock::ids(!self.seed), created: clock::now().as_secs() }
+        self.seed.stamp()
     }
 
     /// A failure in the client's dialect, written down.

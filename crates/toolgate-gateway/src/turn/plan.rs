@@ -15,7 +15,7 @@ use toolgate_core::gemini::{Exchange, Target};
 use super::lessons::lesson;
 use crate::app::{App, Current};
 use crate::auth::Pass;
-use crate::clock;
+use crate::clock::Seed;
 use crate::config::Secret;
 use crate::doors::Visit;
 use crate::metrics::failure_name;
@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     whole: Bytes,
     /// What is asked now: all of it, or the rest of an answer.
     body: Bytes,
-    seed: u128,
+    seed: Seed,
     retries: u32,
     rescues: u32,
     rounds: u32,
@@ -140,7 +140,7 @@ impl Plan {
     /// Ids for the answer of the next try.
     pub(crate) fn ids(&self) -> IdGen {
         let tries = self.retries + self.rescues + self.rounds;
-        clock::ids(self.seed.wrapping_add(u128::from(tries) << 32))
+        self.seed.ids(tries)
     }
 
     fn pick_key(&mut self) {
@@ -275,7 +275,7 @@ impl Plan {
     /// The wait before the next try where Gemini names none. It doubles, and differs from turn to
     /// turn, so that many that failed together do not come back together.
     fn backoff(&self) -> Duration {
-        let spread = u32::from((self.seed >> 64) as u8);
+        let spread = u32::from(self.seed.spread());
         let wait = FIRST_WAIT * 2_u32.saturating_pow(self.retries);
         wait * (192 + spread / 2) / 256
     }
