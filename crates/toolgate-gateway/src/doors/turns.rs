@@ -57,9 +57,10 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
     match result {
         Answered::Whole(answer) => {
             let whole = whole(&echo, &answer, &stamp, visit);
+            let signed = answer.calls().any(|call| is_kept(visit, call));
             if let Some(keeper) = keeper {
-                keeper.keep(&echo, &whole).await;
-            } else if answer.calls().any(|call| is_kept(visit, call)) {
+                keeper.keep(&echo, &whole, signed).await;
+            } else if signed {
                 visit.app.store.settle().await;
             }
             reply::json(StatusCode::OK, whole.json)
@@ -294,19 +295,24 @@ pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit, keeping: Option<Keeping>) 
             keeping.note(&bytes, &pump);
         }
         if pump.has_ended() {
-            let kept = pump.translator().seen().calls.iter().any(|call| is_kept(&visit, call));
+            let signed = is_signed(&pump, &visit);
             if let Some(mut keeping) = keeping.take()
                 && let Some(whole) = keeping.whole(&pump, &visit)
             {
                 keeping.keep_events(&pump);
-                keeping.keeper.keep(&keeping.echo, &whole).await;
-            } else if kept {
+                keeping.keeper.keep(&keeping.echo, &whole, signed).await;
+            } else if signed {
                 visit.app.store.settle().await;
             }
         }
         Some((Ok(Frame::data(bytes)), (pump, visit, keeping)))
     });
     StreamBody::new(frames).boxed_unsync()
+}
+
+/// Whether something of the calls that a pump has shown is in the store.
+pub(crate) fn is_signed(pump: &Pump, visit: &Visit) -> bool {
+    pump.translator().seen().calls.iter().any(|call| is_kept(visit, call))
 }
 
 /// Whether something of a call is in the store, or of others that belong to it.

@@ -39,8 +39,13 @@ pub(super) enum Question {
 }
 
 impl Keeper {
-    /// Keeps a finished answer.
-    pub(crate) async fn keep(&self, echo: &Echo, answer: &Whole) {
+    /// Keeps a finished answer, and waits until it would survive; `signed`: whether signatures of
+    /// its calls were kept before, which have to survive too.
+    pub(crate) async fn keep(&self, echo: &Echo, answer: &Whole, signed: bool) {
+        // Who wants nothing kept has nothing to wait for.
+        if !self.is_wanted(echo) && !signed {
+            return;
+        }
         match (&self.question, echo) {
             (Question::Body { body, is_whole }, Echo::Responses(echo)) => {
                 let input = echo.input.clone().filter(|_| *is_whole);
@@ -55,6 +60,16 @@ impl Keeper {
         self.app.store.settle().await;
     }
 
+    /// Whether an answer is kept at all.
+    fn is_wanted(&self, echo: &Echo) -> bool {
+        match echo {
+            Echo::Responses(echo) => {
+                echo.store != Some(false) || self.behind.conversation.is_some()
+            }
+            Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_) => true,
+        }
+    }
+
     /// Keeps the events of a response that will be kept itself, so that it can be streamed again.
     pub(crate) fn keep_events(&self, id: &str, events: &Shown, settings: &[u8]) {
         record::put_events(&self.app, self.owner, id, events, settings);
@@ -67,9 +82,6 @@ impl Keeper {
         store: bool,
         answer: &Whole,
     ) {
-        if !store && self.behind.conversation.is_none() {
-            return;
-        }
         let Some(id) = answer.id() else { return };
         if store {
             let body = asked(body, input);

@@ -141,7 +141,7 @@ pub(super) async fn begin(visit: Visit, opened: Opened) -> Result<Reply, Refused
     let queued = restated(&encoder.response(), QUEUED, None);
     let live = visit.app.live.begin(visit.client.owner, &id);
     say_alive(&visit, &id, QUEUED);
-    opened.keeper.keep(&Echo::Responses(echo), &queued).await;
+    opened.keeper.keep(&Echo::Responses(echo), &queued, false).await;
     let task = Task { visit: visit.clone(), live: Arc::clone(&live), keeper: opened.keeper, id };
     let mut ask = Ask::new(DIALECT, opened.body, visit.client.owner);
     (ask.before, ask.stream) = (opened.before, Some(Framing::Sse));
@@ -245,7 +245,7 @@ impl Task {
                 if is_cancelled && status(&whole.json).as_deref() == Some("failed") {
                     self.keep(&restated(&whole.json, CANCELLED, None)).await;
                 } else {
-                    keeping.keeper.keep(&keeping.echo, &whole).await;
+                    keeping.keeper.keep(&keeping.echo, &whole, true).await;
                 }
             }
             self.tell(&bytes);

@@ -36,7 +36,7 @@ pub(super) async fn answer(visit: &Visit, opened: &Opened) -> Result<Warm, Failu
     encoder.event(&Event::Start(Start::default()), &mut messages);
     encoder.event(&Event::Finish(Finish::default()), &mut messages);
     let whole = encoder.object().into();
-    opened.keeper.keep(&Echo::Responses(decoded.echo), &whole).await;
+    opened.keeper.keep(&Echo::Responses(decoded.echo), &whole, false).await;
     visit.ledger(DIALECT).answered();
     Ok(Warm { whole, messages })
 }

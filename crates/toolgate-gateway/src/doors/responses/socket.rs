@@ -241,7 +241,8 @@ impl Answers {
             if pump.has_ended()
                 && let Some(whole) = keeping.whole(&pump, visit)
             {
-                keeping.keeper.keep(&keeping.echo, &whole).await;
+                let signed = turns::is_signed(&pump, visit);
+                keeping.keeper.keep(&keeping.echo, &whole, signed).await;
                 self.local = Local::new(ask.body.clone(), &whole);
             }
             self.send(&bytes).await?;
