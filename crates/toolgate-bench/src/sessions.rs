@@ -178,12 +178,17 @@ fn cases() -> Vec<Pair> {
         (name, "/v1/responses", body(false), body(true))
     };
     let prompt: String = "You are to be careful, and to say what you do. ".repeat(320);
-    let message = |words: String, tools: usize| -> Bodies {
-        let tools: Vec<Value> = (0..tools).map(|number| cases::tool(number, 1500)).collect();
-        let messages = json!([{"role": "user", "content": words}]);
-        numbered(
-            &json!({"model": "gemini-3.6-flash", "max_tokens": 4096, "tools": tools, "messages": messages}),
-        )
+    // Calls of a generation that does not sign them leave nothing to keep.
+    let called = |name, length: usize, tools: usize| -> Pair {
+        let message = |model: &str, last: &str| -> Bodies {
+            let tools: Vec<Value> = (0..tools).map(|number| cases::tool(number, 1500)).collect();
+            let messages = json!([{"role": "user", "content": words(length, last)}]);
+            numbered(
+                &json!({"model": model, "max_tokens": 4096, "tools": tools, "messages": messages}),
+            )
+        };
+        let plain = message("gemini-2.5-flash", "plain call");
+        (name, "/v1/messages", plain, message("gemini-3.6-flash", "signed call"))
     };
     vec![
         stored("Responses, 1 kB, stored or not", 900, 0, json!({})),
@@ -195,18 +200,8 @@ fn cases() -> Vec<Pair> {
             20,
             json!({"instructions": prompt, "stream": true}),
         ),
-        (
-            "Messages, 1 kB, a tool, a signature",
-            "/v1/messages",
-            message(words(300, "plain call"), 1),
-            message(words(300, "signed call"), 1),
-        ),
-        (
-            "Messages, 60 kB, 20 tools, a signature",
-            "/v1/messages",
-            message(words(18_000, "plain call"), 20),
-            message(words(18_000, "signed call"), 20),
-        ),
+        called("Messages, 1 kB, a tool, a signature", 300, 1),
+        called("Messages, 60 kB, 20 tools, a signature", 18_000, 20),
     ]
 }
 

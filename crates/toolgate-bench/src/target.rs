@@ -63,13 +63,16 @@ impl Target {
         Ok(std::fs::read_to_string(format!("/proc/{pid}/{file}"))?)
     }
 
-    /// User and system time so far, in the kernel's ticks of ten milliseconds.
+    /// How long its threads have run so far. To the nanosecond, unlike the ticks of `stat`.
     fn cpu(&self) -> Result<Duration> {
-        let stat = self.stat("stat")?;
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-        let ticks =
-            |index: usize| fields.get(index).and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
-        Ok(Duration::from_millis((ticks(11) + ticks(12)) * 10))
+        let pid = self.child.id().context("it has ended")?;
+        let mut sum = Duration::ZERO;
+        for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+            let run = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+            let run = run.split(' ').next().and_then(|run| run.parse().ok());
+            sum += Duration::from_nanos(run.context("schedstat cannot be read")?);
+        }
+        Ok(sum)
     }
 
     /// Resident memory in kB.
