@@ -30,6 +30,11 @@ impl Owner {
         Self(short)
     }
 
+    /// One whose [bytes](Self::bytes) were kept.
+    pub(crate) fn kept(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
     /// For use in a store's keys.
     pub fn bytes(&self) -> &[u8; 16] {
         &self.0

@@ -86,6 +86,6 @@ impl Running {
     pub async fn drain(self) {
         let _ = self.stop.send(true);
         let _ = self.serving.await;
-        self.app.store.settle().await;
+        self.app.store.flush().await;
     }
 }

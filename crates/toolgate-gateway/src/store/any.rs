@@ -57,6 +57,24 @@ impl Kind {
         }
     }
 
+    /// Which one has this name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let all = [
+            Self::Answer,
+            Self::Content,
+            Self::Conversation,
+            Self::Events,
+            Self::Hidden,
+            Self::Live,
+            Self::Log,
+            Self::Own,
+            Self::Shared,
+            Self::Signature,
+            Self::Tools,
+        ];
+        all.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Its name in stores that people can look into.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -232,6 +250,15 @@ impl Store {
         match &self.place {
             Place::Memory(_) | Place::Sqlite(_) => false,
             Place::Valkey(valkey) => valkey.is_away(),
+        }
+    }
+
+    /// Waits until all that was written is where others look for it.
+    pub async fn flush(&self) {
+        match &self.place {
+            Place::Memory(_) => {}
+            Place::Sqlite(sqlite) => sqlite.flush().await,
+            Place::Valkey(valkey) => valkey.settle().await,
         }
     }
 

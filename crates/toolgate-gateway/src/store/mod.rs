@@ -10,10 +10,12 @@
 //! at once, and [`Store::settle`] waits until it would survive.
 
 mod any;
-mod group;
+mod change;
 mod memory;
+mod pending;
 mod sqlite;
 mod sqlite_file;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod valkey;

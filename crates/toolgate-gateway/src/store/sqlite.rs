@@ -1,21 +1,29 @@
 //! A store in one SQLite file.
 //!
-//! One thread owns the connection and takes commands from a bounded queue, in order: what was
-//! written can be read at once. Writes that come together are one transaction. The file is in WAL
-//! mode, so that nothing that was committed is lost when the process is killed.
+//! ```text
+//!   put, append ─► pending ──┬─► tail            before a turn ends
+//!   get ◄──────────┘         └─► the file        a little later, many turns at once
+//! ```
+//!
+//! One thread owns the connection. The file is in WAL mode, and what is not in it yet is in its
+//! [tail](super::tail), so that nothing is lost when the process is killed. Where several processes
+//! share a file, a turn waits until the others can see what it has written.
 
-use std::fs::OpenOptions;
+use std::error::Error;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use ring::digest::{SHA256, digest};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::group::{Group, Groups};
-use super::sqlite_file::File;
+use super::change::{At, Change, What};
+use super::pending::{Ask, Pending};
+use super::sqlite_file::{File, until};
+use super::tail::{self, LOOK, Place, Tail};
 use super::{Kind, Opening, StoreError};
 use crate::auth::Owner;
 use crate::metrics::StoreMetrics;
@@ -23,56 +31,31 @@ use crate::metrics::StoreMetrics;
 /// A SQLite file and the thread that owns it.
 #[derive(Debug)]
 pub(super) struct Sqlite {
-    queue: SyncSender<Command>,
-    /// Who waits for the next transaction.
-    groups: Groups,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
     metrics: StoreMetrics,
 }
 
-/// How many commands may wait. A turn waits for its own before it ends, so that the queue is long
-/// only when the disk hangs. So many are done in one transaction at the most.
-const WAITING: usize = 16_384;
-/// How long a write waits for others to be written with it: what belongs to one turn is one
-/// transaction.
-const GATHER: Duration = Duration::from_micros(200);
-/// The longest wait: where many turns end together, many are one transaction.
-const GATHER_MANY: Duration = Duration::from_millis(2);
-
-/// How long to wait for others, by how many waited for the last transaction.
-fn patience(waited: usize) -> Duration {
-    match waited {
-        0 | 1 => GATHER,
-        many => Duration::from_millis(many as u64).min(GATHER_MANY),
-    }
-}
-
-/// Where something is.
+/// What the thread shares with everybody else. Who needs both takes the tail first.
 #[derive(Debug)]
-pub(super) struct At {
-    pub(super) owner: Owner,
-    pub(super) kind: Kind,
-    pub(super) id: String,
+struct Shared {
+    tail: tokio::sync::Mutex<Option<Tail>>,
+    pending: Mutex<Pending>,
+    /// There is something for the thread.
+    news: Condvar,
+    /// So many bytes do not wait.
+    many: usize,
 }
 
-enum Command {
-    Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Bytes>>>),
-    List(At, oneshot::Sender<Vec<Bytes>>),
-    Put(At, Bytes, Duration),
-    Append(At, Vec<Bytes>, Duration),
-    Delete(At, oneshot::Sender<bool>),
-    Settle(Arc<Group>, oneshot::Sender<()>),
-}
-
-impl Command {
-    /// Whether it changes the file, or waits until it is changed.
-    fn is_written(&self) -> bool {
-        match self {
-            Self::Append(..) | Self::Put(..) | Self::Settle(..) => true,
-            // Somebody waits for these before anything else happens.
-            Self::Delete(..) | Self::Get(..) | Self::List(..) => false,
-        }
-    }
-}
+/// How long changes wait for others to be brought home with them.
+const LINGER: Duration = Duration::from_millis(100);
+/// So many bytes do not wait, and so large a part of what the file may hold does not.
+const MANY: usize = 1 << 20;
+const PART: u64 = 64;
+/// How long somebody waits for others who wait for the same.
+const GATHER: Duration = Duration::from_micros(200);
+/// How long a file that others use is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Sqlite {
     /// Opens or makes the file, and the key that is kept in it.
@@ -83,42 +66,62 @@ impl Sqlite {
         let connection = Connection::open(path).map_err(|error| failed(error.to_string()))?;
         let mut file = File::new(connection, limit).map_err(|error| failed(error.to_string()))?;
         let key = file.key(new_key).map_err(|error| failed(error.to_string()))?;
-        let (queue, commands) = mpsc::sync_channel(WAITING);
-        std::thread::Builder::new()
+        let tail = open_tail(&mut file, path, &key).unwrap_or_else(|error| {
+            tracing::warn!("{}-tail0 cannot be used: {error}; turns wait", path.display());
+            None
+        });
+        let shared = Arc::new(Shared {
+            tail: tokio::sync::Mutex::new(tail),
+            pending: Mutex::default(),
+            news: Condvar::new(),
+            many: usize::try_from(limit / PART).unwrap_or(MANY).min(MANY),
+        });
+        let keeper = Home { file, shared: Arc::clone(&shared), metrics: metrics.clone() };
+        let thread = std::thread::Builder::new()
             .name("toolgate-store".to_owned())
-            .spawn({
-                let metrics = metrics.clone();
-                move || run(file, &commands, &metrics)
-            })
+            .spawn(move || keeper.run())
             .map_err(|error| failed(error.to_string()))?;
-        Ok((Self { queue, groups: Groups::default(), metrics }, key))
-    }
-
-    fn send(&self, command: Command) {
-        match self.queue.try_send(command) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_)) => {
-                self.metrics.lost.inc();
-                tracing::error!("the store does not keep up; something was not kept");
-            }
-            Err(TrySendError::Disconnected(_)) => tracing::error!("the store has ended"),
-        }
+        Ok((Self { shared, thread: Some(thread), metrics }, key))
     }
 
     pub(super) async fn get(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Get(owner, kind, ids.to_vec(), reply));
-        answer.await.unwrap_or_else(|_| vec![None; ids.len()])
+        let mut found = vec![None; ids.len()];
+        let (missing, reply) = {
+            let mut pending = self.shared.lock();
+            let mut missing: Vec<usize> = Vec::new();
+            for (place, id) in ids.iter().enumerate() {
+                if pending.has_no_values() {
+                    missing.push(place);
+                    continue;
+                }
+                match pending.value(&At { owner, kind, id: id.clone() }) {
+                    Some(value) => found[place] = value,
+                    None => missing.push(place),
+                }
+            }
+            if missing.is_empty() {
+                return found;
+            }
+            let (reply, answer) = oneshot::channel();
+            let ids = missing.iter().map(|place| ids[*place].clone()).collect();
+            pending.asks.push(Ask::Get(owner, kind, ids, reply));
+            (missing, answer)
+        };
+        self.shared.news.notify_one();
+        // Where the thread has ended, nothing is there.
+        for (place, value) in missing.into_iter().zip(reply.await.unwrap_or_default()) {
+            found[place] = value;
+        }
+        found
     }
 
     pub(super) async fn list(&self, owner: Owner, kind: Kind, id: &str) -> Vec<Bytes> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::List(At { owner, kind, id: id.to_owned() }, reply));
-        answer.await.unwrap_or_default()
+        let at = At { owner, kind, id: id.to_owned() };
+        self.asked(|reply| Ask::List(at, reply)).await.unwrap_or_default()
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
-        self.send(Command::Put(At { owner, kind, id: id.to_owned() }, value, keep));
+        self.change(owner, kind, id, What::Put(value), keep);
     }
 
     pub(super) fn append(
@@ -129,18 +132,244 @@ impl Sqlite {
         values: Vec<Bytes>,
         keep: Duration,
     ) {
-        self.send(Command::Append(At { owner, kind, id: id.to_owned() }, values, keep));
+        self.change(owner, kind, id, What::Append(values), keep);
     }
 
     pub(super) async fn delete(&self, owner: Owner, kind: Kind, id: &str) -> bool {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Delete(At { owner, kind, id: id.to_owned() }, reply));
-        answer.await.unwrap_or(false)
+        let at = At { owner, kind, id: id.to_owned() };
+        self.asked(|reply| Ask::Delete(at, reply)).await.unwrap_or(false)
     }
 
+    /// Waits until what was written before would survive.
     pub(super) async fn settle(&self) {
-        let ask = |group, reply| self.send(Command::Settle(group, reply));
-        self.groups.join(ask).ended().await;
+        // Who ends at the same time on this thread is saved with it.
+        tokio::task::yield_now().await;
+        let save = |tail: &mut Tail| tail.is_alone() && self.shared.save(tail);
+        let is_safe = self.shared.tail.lock().await.as_mut().is_some_and(save);
+        if !is_safe {
+            self.flush().await;
+        }
+    }
+
+    /// Waits until what was written before is in the file.
+    pub(super) async fn flush(&self) {
+        let _ = self.asked(Ask::Flush).await;
+    }
+
+    fn change(&self, owner: Owner, kind: Kind, id: &str, what: What, keep: Duration) {
+        let at = Arc::new(At { owner, kind, id: id.to_owned() });
+        let mut pending = self.shared.lock();
+        let before = (pending.since.is_some(), pending.bytes() >= self.shared.many);
+        let is_kept = pending.add(Change { at, what, until: until(keep) });
+        let after = (true, pending.bytes() >= self.shared.many);
+        drop(pending);
+        if !is_kept {
+            self.metrics.lost.inc();
+            tracing::error!("the store does not keep up; something was not kept");
+        } else if before != after {
+            self.shared.news.notify_one();
+        }
+    }
+
+    async fn asked<T>(
+        &self,
+        ask: impl FnOnce(oneshot::Sender<T>) -> Ask,
+    ) -> Result<T, oneshot::error::RecvError> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.lock().asks.push(ask(reply));
+        self.shared.news.notify_one();
+        answer.await
+    }
+}
+
+impl Drop for Sqlite {
+    /// Brings everything home.
+    fn drop(&mut self) {
+        self.shared.lock().is_closed = true;
+        self.shared.news.notify_one();
+        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!("the store has panicked");
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what is pending to the tail; says whether all that was written before is safe now.
+    fn save(&self, tail: &mut Tail) -> bool {
+        let pending = self.lock();
+        let (unsaved, is_unsafe) = (pending.unsaved(), pending.is_unsafe);
+        let count = unsaved.len();
+        if count == 0 {
+            return !is_unsafe;
+        }
+        if !tail.take(unsaved) {
+            return false;
+        }
+        // Others can go on writing meanwhile; nobody takes anything away without the tail.
+        drop(pending);
+        if let Err(error) = tail.write() {
+            tracing::warn!(%error, "the store's tail cannot be written; turns wait");
+            return false;
+        }
+        self.lock().saved(count);
+        !is_unsafe
+    }
+}
+
+/// The thread's side.
+struct Home {
+    file: File,
+    shared: Arc<Shared>,
+    metrics: StoreMetrics,
+}
+
+impl Home {
+    fn run(mut self) {
+        loop {
+            let (asks, is_closed) = self.wait();
+            if asks.iter().all(|ask| matches!(ask, Ask::Flush(_))) && !asks.is_empty() {
+                std::thread::sleep(GATHER);
+            }
+            if asks.is_empty() || asks.iter().any(Ask::needs_all) {
+                self.bring_home();
+            }
+            self.answer(asks);
+            if is_closed {
+                self.close();
+                return;
+            }
+        }
+    }
+
+    /// Waits until there is something to do.
+    fn wait(&self) -> (Vec<Ask>, bool) {
+        let mut pending = self.shared.lock();
+        loop {
+            let left = match pending.since {
+                Some(since) => LINGER.saturating_sub(since.elapsed()),
+                None => Duration::MAX,
+            };
+            let is_time = left.is_zero() || pending.bytes() >= self.shared.many;
+            if is_time || !pending.asks.is_empty() || pending.is_closed {
+                return (std::mem::take(&mut pending.asks), pending.is_closed);
+            }
+            pending = if left == Duration::MAX {
+                self.shared.news.wait(pending).unwrap_or_else(PoisonError::into_inner)
+            } else {
+                let waited = self.shared.news.wait_timeout(pending, left);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            };
+        }
+    }
+
+    /// Writes all changes to the file.
+    fn bring_home(&mut self) {
+        let (changes, last) = {
+            let mut tail = self.shared.tail.blocking_lock();
+            if let Some(tail) = &mut *tail
+                && tail.is_alone()
+            {
+                // Whoever settles meanwhile need not wait.
+                self.shared.save(tail);
+            }
+            let changes = self.shared.lock().take();
+            (changes, tail.as_mut().map(|tail| (tail.number(), tail.turn())))
+        };
+        if changes.is_empty() {
+            return;
+        }
+        for change in &changes {
+            let applied = self.file.apply(change);
+            self.noted(applied);
+        }
+        if let Some((tail, last)) = last {
+            let set = self.file.set_last_of(tail, last);
+            self.noted(set);
+        }
+        let committed = self.file.commit();
+        self.noted(committed);
+        self.shared.lock().is_unsafe = false;
+    }
+
+    fn answer(&mut self, asks: Vec<Ask>) {
+        // Whoever asked may be gone: what they do not hear does not matter.
+        for ask in asks {
+            match ask {
+                Ask::Get(owner, kind, ids, reply) => {
+                    let get = |id| self.file.get(&At { owner, kind, id });
+                    let values: rusqlite::Result<Vec<_>> = ids.into_iter().map(get).collect();
+                    let _ = reply.send(self.noted(values).unwrap_or_default());
+                }
+                Ask::List(at, reply) => {
+                    let values = self.file.list(&at);
+                    let _ = reply.send(self.noted(values).unwrap_or_default());
+                }
+                Ask::Delete(at, reply) => {
+                    let deleted = self.file.delete(&at);
+                    let deleted = deleted.and_then(|was| self.file.commit().map(|()| was));
+                    let _ = reply.send(self.noted(deleted).unwrap_or(false));
+                }
+                Ask::Flush(reply) => {
+                    let _ = reply.send(());
+                }
+            }
+        }
+    }
+
+    /// Everything is in the file: the tail is not needed any more.
+    fn close(&mut self) {
+        self.bring_home();
+        if let Some(mut tail) = self.shared.tail.blocking_lock().take()
+            && let Err(error) = tail.clear()
+        {
+            tracing::warn!(%error, "the store's tail cannot be emptied");
+        }
+    }
+
+    /// Says what went wrong.
+    fn noted<T>(&self, result: rusqlite::Result<T>) -> Option<T> {
+        result
+            .inspect_err(|error| {
+                self.metrics.lost.inc();
+                tracing::error!(%error, "the store failed; something was not kept");
+            })
+            .ok()
+    }
+}
+
+/// Takes a tail, brings home what processes that were killed have left, and waits until those that
+/// live have seen this one and brought home theirs. `None`: too many live.
+fn open_tail(file: &mut File, path: &Path, key: &[u8; 32]) -> Result<Option<Tail>, Box<dyn Error>> {
+    let mut mark = [0; 16];
+    mark.copy_from_slice(&digest(&SHA256, key).as_ref()[..16]);
+    let place = Place { path: path.to_owned(), mark };
+    let began = Instant::now();
+    let mut own: Option<Tail> = None;
+    loop {
+        for mut tail in place.tails(own.as_ref().map(Tail::number))? {
+            let left = tail.left()?;
+            let last = file.bring_home(tail.number(), &left)?;
+            tracing::debug!(tail = tail.number(), batches = left.len(), "a tail was brought home");
+            if own.is_none() {
+                tail.begin(last)?;
+                own = Some(tail);
+            } else {
+                tail.clear()?;
+            }
+        }
+        let others = place.of_others(own.as_ref().map(Tail::number));
+        let mut is_done = others.is_empty() || began.elapsed() > 2 * LOOK;
+        for (other, last) in others {
+            is_done &= file.last_of(other)? >= last;
+        }
+        if is_done || began.elapsed() > PATIENCE {
+            return Ok(own);
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -149,66 +378,5 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
-}
-
-fn run(mut file: File, commands: &Receiver<Command>, metrics: &StoreMetrics) {
-    let mut waited = 0;
-    while let Ok(first) = commands.recv() {
-        if first.is_written() {
-            std::thread::sleep(patience(waited));
-        }
-        let mut settled = Vec::new();
-        let rest = std::iter::from_fn(|| commands.try_recv().ok());
-        for command in std::iter::once(first).chain(rest).take(WAITING) {
-            if let Err(error) = obey(&mut file, command, &mut settled) {
-                metrics.lost.inc();
-                tracing::error!(%error, "the store failed; something was not kept");
-            }
-        }
-        if let Err(error) = file.commit() {
-            metrics.lost.inc();
-            tracing::error!(%error, "the store failed; something was not kept");
-        }
-        waited = settled.iter().map(|(group, _)| group.size()).sum();
-        for (_, reply) in settled {
-            // Whoever asked may be gone.
-            let _ = reply.send(());
-        }
-    }
-}
-
-fn obey(
-    file: &mut File,
-    command: Command,
-    settled: &mut Vec<(Arc<Group>, oneshot::Sender<()>)>,
-) -> rusqlite::Result<()> {
-    // Whoever asked may be gone: what they do not hear does not matter.
-    match command {
-        Command::Get(owner, kind, ids, reply) => {
-            let mut values = Vec::with_capacity(ids.len());
-            for id in ids {
-                values.push(file.get(&At { owner, kind, id })?);
-            }
-            let _ = reply.send(values);
-        }
-        Command::List(at, reply) => {
-            let _ = reply.send(file.list(&at)?);
-        }
-        Command::Put(at, value, keep) => file.put(&at, &value, keep)?,
-        Command::Append(at, values, keep) => file.append(&at, &values, keep)?,
-        Command::Delete(at, reply) => {
-            let _ = reply.send(file.delete(&at)?);
-        }
-        Command::Settle(group, reply) => {
-            // Who joined before has written before: that is in the queue, which is emptied now.
-            group.close();
-            settled.push((group, reply));
-        }
-    }
-    Ok(())
+    tail::private(path).map(drop)
 }

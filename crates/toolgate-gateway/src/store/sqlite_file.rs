@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::sqlite::At;
+use super::change::{At, Change, What};
+use super::tail::Batch;
 use super::{KEY, Kind, owner_of_the_gateway};
 use crate::clock;
 
@@ -175,15 +176,60 @@ impl File {
             .map(|value| value.map(Bytes::from))
     }
 
+    /// Writes something.
+    pub(super) fn apply(&mut self, change: &Change) -> rusqlite::Result<()> {
+        match &change.what {
+            What::Put(value) => self.put(&change.at, value, change.until),
+            What::Append(values) => self.append(&change.at, values, change.until),
+        }
+    }
+
+    /// Writes what a tail holds, as far as it is not there.
+    pub(super) fn bring_home(&mut self, tail: usize, batches: &[Batch]) -> rusqlite::Result<u64> {
+        let mut last = self.last_of(tail)?;
+        for batch in batches.iter().filter(|batch| batch.number > last) {
+            for change in &batch.changes {
+                self.apply(change)?;
+            }
+        }
+        last = last.max(batches.last().map_or(0, |batch| batch.number));
+        self.set_last_of(tail, last)?;
+        self.commit()?;
+        Ok(last)
+    }
+
+    /// The number of the last batch of a tail that is here.
+    pub(super) fn last_of(&self, tail: usize) -> rusqlite::Result<u64> {
+        let kept = self.get(&at_tail(tail))?;
+        Ok(kept.and_then(|kept| std::str::from_utf8(&kept).ok()?.parse().ok()).unwrap_or(0))
+    }
+
+    /// Takes down that a tail's batches are here up to a number.
+    pub(super) fn set_last_of(&mut self, tail: usize, last: u64) -> rusqlite::Result<()> {
+        self.begin()?;
+        let (at, number) = (at_tail(tail), FIRST_TAIL - tail as i64);
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?, ?)")?
+            .execute(params![
+            number,
+            at.owner.bytes(),
+            at.kind.name(),
+            at.id,
+            i64::MAX,
+            last.to_string().as_bytes()
+        ])?;
+        Ok(())
+    }
+
     /// Writes an entry, in place of the one before.
-    pub(super) fn put(&mut self, at: &At, value: &[u8], keep: Duration) -> rusqlite::Result<()> {
+    fn put(&mut self, at: &At, value: &[u8], until: i64) -> rusqlite::Result<()> {
         self.begin()?;
         self.connection
             .prepare_cached(
                 "INSERT OR REPLACE INTO entry (owner, kind, id, until, value)
                  VALUES (?, ?, ?, ?, ?)",
             )?
-            .execute(params![at.owner.bytes(), at.kind.name(), at.id, until(keep), value])?;
+            .execute(params![at.owner.bytes(), at.kind.name(), at.id, until, value])?;
         self.unseen += value.len() as u64;
         Ok(())
     }
@@ -200,12 +246,7 @@ impl File {
     }
 
     /// Adds values to a list.
-    pub(super) fn append(
-        &mut self,
-        at: &At,
-        values: &[Bytes],
-        keep: Duration,
-    ) -> rusqlite::Result<()> {
+    fn append(&mut self, at: &At, values: &[Bytes], until: i64) -> rusqlite::Result<()> {
         self.begin()?;
         let (owner, kind, id) = (at.owner.bytes(), at.kind.name(), &at.id);
         // One that is too old is as good as gone.
@@ -220,7 +261,7 @@ impl File {
                 "INSERT INTO list (owner, kind, id, until) VALUES (?, ?, ?, ?)
                  ON CONFLICT DO UPDATE SET until = excluded.until RETURNING number",
             )?
-            .query_row(params![owner, kind, id, until(keep)], |row| row.get(0))?;
+            .query_row(params![owner, kind, id, until], |row| row.get(0))?;
         let mut insert =
             self.connection.prepare_cached("INSERT INTO list_value (list, value) VALUES (?, ?)")?;
         for value in values {
@@ -320,13 +361,21 @@ fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("COMMIT")
 }
 
+/// What is kept for ever has numbers below zero: the key has -1, the first tail this.
+const FIRST_TAIL: i64 = -1000;
+
+/// Where it stands how far a tail has been brought home.
+fn at_tail(tail: usize) -> At {
+    At { owner: owner_of_the_gateway(), kind: Kind::Own, id: format!("tail{tail}") }
+}
+
 /// Until when something is kept that is kept for a while from now.
-fn until(keep: Duration) -> i64 {
+pub(super) fn until(keep: Duration) -> i64 {
     now() + i64::try_from(keep.as_millis()).unwrap_or(i64::MAX / 2)
 }
 
 /// Milliseconds since 1970.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     i64::try_from(clock::millis()).unwrap_or(i64::MAX)
 }
 
@@ -386,10 +435,10 @@ mod tests {
             file.connection.query_row(&count, [], |row| row.get(0)).unwrap()
         };
         for id in ["a", "b"] {
-            file.put(&at(id), b"", Duration::ZERO).unwrap();
+            file.put(&at(id), b"", now()).unwrap();
         }
-        file.put(&at("c"), b"", Duration::from_secs(60)).unwrap();
-        file.append(&log, &[Bytes::from_static(b"1")], Duration::ZERO).unwrap();
+        file.put(&at("c"), b"", now() + 60_000).unwrap();
+        file.append(&log, &[Bytes::from_static(b"1")], now()).unwrap();
         file.sweep().unwrap();
         file.commit().unwrap();
         let counts = ["entry", "list", "list_value"].map(|table| count(&file, table));

@@ -122,6 +122,7 @@ async fn bounds(kind: &StoreKind) {
         store.put(owner, Kind::Answer, &format!("a{n}"), bytes(&"x".repeat(1000)), LONG);
         store.settle().await;
     }
+    store.flush().await;
     let all: Vec<_> = (0..500).map(|n| format!("a{n}")).collect();
     let kept = store.get(owner, Kind::Answer, &all).await;
     let count = kept.iter().flatten().count();
@@ -200,6 +201,75 @@ async fn sqlite_survives() {
     other.append(owner, Kind::Log, "l", vec![bytes("2")], LONG);
     other.settle().await;
     assert_eq!(store.list(owner, Kind::Log, "l").await, ["1", "2"].map(bytes));
+}
+
+/// r127: a process that was killed has left things that are in no transaction yet. They are brought
+/// home, once: lists do not get longer each time.
+#[tokio::test]
+async fn r127_what_a_killed_process_left_is_brought_home() {
+    let (scratch, killed) = (Scratch::new("left"), Scratch::new("killed"));
+    std::fs::create_dir_all(killed.0.parent().unwrap()).unwrap();
+    let owner = Owner::of("o");
+    let store = open(&scratch.kind(), 1 << 20).await;
+    store.append(owner, Kind::Log, "l", vec![bytes("1")], LONG);
+    store.flush().await;
+    store.append(owner, Kind::Log, "l", vec![bytes("2"), bytes("3")], LONG);
+    store.put(owner, Kind::Answer, "a", bytes("old"), LONG);
+    store.settle().await;
+    store.put(owner, Kind::Answer, "a", bytes("new"), LONG);
+    store.put(owner, Kind::Answer, "short", bytes("x"), Duration::ZERO);
+    store.settle().await;
+    // The files as they would be found. The tail last: what is missing in one is in the next.
+    for end in ["", "-wal", "-tail0"] {
+        let file = |scratch: &Scratch| format!("{}{end}", scratch.0.display());
+        std::fs::copy(file(&scratch), file(&killed)).unwrap();
+    }
+    for _ in 0..3 {
+        let store = open(&killed.kind(), 1 << 20).await;
+        assert_eq!(store.get_one(owner, Kind::Answer, "a").await, Some(bytes("new")));
+        assert_eq!(store.get_one(owner, Kind::Answer, "short").await, None);
+        assert_eq!(store.list(owner, Kind::Log, "l").await, ["1", "2", "3"].map(bytes));
+    }
+    drop(store);
+    let tail = format!("{}-tail0", scratch.0.display());
+    assert_eq!(std::fs::metadata(tail).unwrap().len(), 0, "what was closed leaves nothing");
+}
+
+/// r97: those who share a file see at once what the others have settled.
+#[tokio::test]
+async fn r97_a_file_is_shared() {
+    let scratch = Scratch::new("shared");
+    let owner = Owner::of("o");
+    let one = open(&scratch.kind(), 1 << 20).await;
+    let two = open(&scratch.kind(), 1 << 20).await;
+    for n in 0..20 {
+        let (writer, reader) = if n % 2 == 0 { (&one, &two) } else { (&two, &one) };
+        writer.put(owner, Kind::Answer, "a", bytes(&n.to_string()), LONG);
+        writer.append(owner, Kind::Log, "l", vec![bytes(&n.to_string())], LONG);
+        writer.settle().await;
+        assert_eq!(reader.get_one(owner, Kind::Answer, "a").await, Some(bytes(&n.to_string())));
+        assert_eq!(reader.list(owner, Kind::Log, "l").await.len(), n + 1);
+    }
+    drop(one);
+    two.put(owner, Kind::Answer, "a", bytes("last"), LONG);
+    two.settle().await;
+    let three = open(&scratch.kind(), 1 << 20).await;
+    assert_eq!(three.get_one(owner, Kind::Answer, "a").await, Some(bytes("last")));
+}
+
+/// What is too long for the tail is waited for.
+#[tokio::test]
+async fn long_values_are_kept_too() {
+    let scratch = Scratch::new("long");
+    let owner = Owner::of("o");
+    let store = open(&scratch.kind(), 1 << 30).await;
+    let long = Bytes::from(vec![b'x'; 17 << 20]);
+    store.put(owner, Kind::Answer, "a", long.clone(), LONG);
+    store.put(owner, Kind::Answer, "b", bytes("1"), LONG);
+    store.settle().await;
+    let other = open(&scratch.kind(), 1 << 30).await;
+    assert_eq!(other.get_one(owner, Kind::Answer, "a").await, Some(long));
+    assert_eq!(other.get_one(owner, Kind::Answer, "b").await, Some(bytes("1")));
 }
 
 #[tokio::test]

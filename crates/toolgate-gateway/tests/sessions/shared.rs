@@ -77,6 +77,8 @@ async fn what_answers_repeat_is_kept_once() {
         let streamed = body(&format!("stream {n}"), json!({"stream": true}));
         streams.push(gate.post("/v1/responses", streamed).await);
     }
+    // Who comes to a file finds everything in its place.
+    let other = file.gate(Script::new().text("Hi.").times(0)).await;
     // The first is kept as it is: nobody knew then that there would be more.
     let entries = file.entries();
     let holding = |kind: &str| {
@@ -84,8 +86,7 @@ async fn what_answers_repeat_is_kept_once() {
         entries.iter().filter(whole).count()
     };
     assert_eq!((holding("answer"), holding("events"), holding("shared")), (1, 0, 1));
-    // A gateway that has seen none of them finds everything in its place.
-    let other = file.gate(Script::new().text("Hi.").times(0)).await;
+    // A gateway that has seen none of them shows the same.
     for gate in [&gate, &other] {
         for made in &made {
             assert_eq!(&gate.get(&path(made, "")).await.ok(), made);
@@ -111,8 +112,8 @@ async fn an_answer_without_what_it_shares_is_gone() {
     let gate = file.gate(Script::new().text("Hi.").times(0)).await;
     let first = gate.respond(body("a", json!({}))).await;
     let second = gate.respond(body("b", json!({}))).await;
-    file.delete_shared();
     let other = file.gate(Script::new().text("Hi.").times(0)).await;
+    file.delete_shared();
     assert_eq!(other.get(&path(&first, "")).await.ok(), first);
     assert_eq!(other.get(&path(&second, "")).await.status, 404);
     let goes_on = json!({"model": MODEL, "input": "c", "previous_response_id": second["id"]});
@@ -153,12 +154,12 @@ async fn threads_share_their_tools() {
         });
         answer = gate.post("/v1/messages", body).await.ok();
     }
+    let other = file.gate(script).await;
     let entries = file.entries();
     assert_eq!(entries.iter().filter(|(kind, _)| kind == "shared").count(), 2);
     let call = answer["content"].as_array().unwrap().iter().find(|it| it["type"] == "tool_use");
     let result =
         json!({"type": "tool_result", "tool_use_id": call.unwrap()["id"], "content": "ok"});
-    let other = file.gate(script).await;
     let thread = json!({"type": "continue", "previous_message_id": answer["id"]});
     let body = json!({
         "model": MODEL, "max_tokens": 100, "thread": thread,

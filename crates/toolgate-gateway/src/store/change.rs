@@ -1,0 +1,105 @@
+//! What is to be written to a file, and how it looks until it is in its place.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Kind;
+use crate::auth::Owner;
+
+/// Where something is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct At {
+    pub(super) owner: Owner,
+    pub(super) kind: Kind,
+    pub(super) id: String,
+}
+
+/// Something that is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) at: Arc<At>,
+    pub(super) what: What,
+    /// Until when it is kept, in milliseconds since 1970.
+    pub(super) until: i64,
+}
+
+/// What is done there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// It takes the place of what was there.
+    Put(Bytes),
+    /// These are added to a list.
+    Append(Vec<Bytes>),
+}
+
+impl Change {
+    /// How many bytes it brings.
+    pub(super) fn size(&self) -> usize {
+        let values = match &self.what {
+            What::Put(value) => value.len(),
+            What::Append(values) => values.iter().map(Bytes::len).sum(),
+        };
+        self.at.id.len() + values
+    }
+
+    /// Writes it so that [`Change::read`] reads it. All numbers are little endian.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let values = match &self.what {
+            What::Put(value) => {
+                out.push(b'p');
+                std::slice::from_ref(value)
+            }
+            What::Append(values) => {
+                out.push(b'a');
+                values
+            }
+        };
+        out.extend_from_slice(self.at.owner.bytes());
+        out.extend_from_slice(&self.until.to_le_bytes());
+        write_bytes(out, self.at.kind.name().as_bytes());
+        write_bytes(out, self.at.id.as_bytes());
+        out.extend_from_slice(&(values.len() as u32).to_le_bytes());
+        for value in values {
+            write_bytes(out, value);
+        }
+    }
+
+    /// Takes one from the front; `None` where there is none.
+    pub(super) fn read(from: &mut &[u8]) -> Option<Self> {
+        let [what] = read_array(from)?;
+        let owner = Owner::kept(read_array(from)?);
+        let until = i64::from_le_bytes(read_array(from)?);
+        let kind = Kind::named(std::str::from_utf8(read_bytes(from)?).ok()?)?;
+        let id = std::str::from_utf8(read_bytes(from)?).ok()?.to_owned();
+        let count = u32::from_le_bytes(read_array(from)?);
+        let mut values = Vec::new();
+        for _ in 0..count {
+            values.push(Bytes::copy_from_slice(read_bytes(from)?));
+        }
+        let what = match what {
+            b'p' => What::Put(values.pop()?),
+            b'a' => What::Append(values),
+            _ => return None,
+        };
+        Some(Self { at: Arc::new(At { owner, kind, id }), what, until })
+    }
+}
+
+fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn read_bytes<'b>(from: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let length = u32::from_le_bytes(read_array(from)?);
+    let (bytes, rest) = from.split_at_checked(length as usize)?;
+    *from = rest;
+    Some(bytes)
+}
+
+fn read_array<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
+    let (array, rest) = from.split_first_chunk::<N>()?;
+    *from = rest;
+    Some(*array)
+}
