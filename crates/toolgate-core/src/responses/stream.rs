@@ -27,6 +27,8 @@ pub struct StreamEncoder {
     /// Words of the summary that a compaction is made of.
     summary: Text<'static>,
     end: Option<End>,
+    /// Where settings were written.
+    places: Vec<usize>,
 }
 
 /// How it ended.
@@ -75,6 +77,11 @@ impl StreamEncoder {
         self.head.settings()
     }
 
+    /// Where they were written, each time: places in what was written to then.
+    pub fn settings_places(&self) -> &[usize] {
+        &self.places
+    }
+
     /// The finished items, as a JSON array.
     pub fn output_items(&self) -> Vec<u8> {
         let mut out = b"[".to_vec();
@@ -88,7 +95,15 @@ impl StreamEncoder {
         let names = Names::new(&mut ids);
         let head = Head::new(names.response(), created, &echo);
         let output = Output::new(frames, names, sealer, &echo);
-        Self { echo, head, output, started: false, summary: Text::EMPTY, end: None }
+        Self {
+            echo,
+            head,
+            output,
+            started: false,
+            summary: Text::EMPTY,
+            end: None,
+            places: Vec::new(),
+        }
     }
 
     fn start(&mut self, out: &mut Vec<u8>) {
@@ -130,11 +145,14 @@ impl StreamEncoder {
     /// An event that holds the whole response.
     fn lifecycle(&mut self, kind: &str, out: &mut Vec<u8>) {
         let mut frames = self.output.frames.clone();
+        let mut end = None;
         frames.event(out, kind, |out| {
             write::key(out, "response");
             self.write_response(out);
+            end = Some(out.len() - 1);
         });
         self.output.frames = frames;
+        self.places.extend(end.map(|end| end - self.settings().len()));
     }
 
     fn write_response(&self, out: &mut Vec<u8>) {

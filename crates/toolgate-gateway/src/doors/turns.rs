@@ -90,6 +90,8 @@ pub(crate) struct Keeping {
     stamp: Stamp,
     /// What was shown, where it may be asked for again.
     events: Option<Shown>,
+    /// How many copies of the settings were in it.
+    copies: usize,
 }
 
 /// Longer streams cannot be streamed again.
@@ -97,7 +99,7 @@ const EVENTS: usize = 4 << 20;
 
 impl Keeping {
     pub(crate) fn new(keeper: Keeper, echo: Echo, stamp: Stamp) -> Self {
-        Self { keeper, echo, stamp, events: None }
+        Self { keeper, echo, stamp, events: None, copies: 0 }
     }
 
     /// Keeps the events too, where it is a stored response.
@@ -116,7 +118,13 @@ impl Keeping {
             && let AnyEncoder::Responses(encoder) = pump.translator().encoder()
         {
             if events.len() + shown.len() <= EVENTS {
-                events.push(shown, encoder.settings());
+                let places = encoder.settings_places();
+                events.push(
+                    shown,
+                    encoder.settings(),
+                    places.get(self.copies..).unwrap_or_default(),
+                );
+                self.copies = places.len();
             } else {
                 self.events = None;
             }

@@ -122,11 +122,11 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Adds what is shown next: whole events.
-    pub(crate) fn push(&mut self, events: &[u8], settings: &[u8]) {
+    /// Adds what is shown next: whole events. `known`: where the settings are said to begin in it.
+    pub(crate) fn push(&mut self, events: &[u8], settings: &[u8], known: &[usize]) {
         self.length += events.len();
         let mut done = 0;
-        for place in shared::places(events, settings) {
+        for place in shared::places(events, settings, known) {
             self.rest.extend_from_slice(&events[done..place.start]);
             self.holes.push(self.rest.len());
             done = place.end;

@@ -52,6 +52,8 @@ struct Kept {
 
 /// Shorter texts are not worth a hole.
 const SHORTEST: usize = 256;
+/// How much of a text tells where it may begin and end.
+const EDGE: usize = 16;
 /// How many texts are remembered, and how many bytes of them.
 const TEXTS: usize = 64;
 const BYTES: usize = 4 << 20;
@@ -150,13 +152,22 @@ impl<'t> Cut<'t> {
     }
 }
 
-/// Where a text occurs in another.
-pub(super) fn places(text: &[u8], wanted: &[u8]) -> Vec<Range<usize>> {
+/// Where a text occurs in another; `known`: where it was written. That saves the search, which is
+/// dear for a text as long as a client's tools.
+pub(super) fn places(text: &[u8], wanted: &[u8], known: &[usize]) -> Vec<Range<usize>> {
     if wanted.len() < SHORTEST || wanted.len() > text.len() {
         return Vec::new();
     }
+    let known: Vec<_> = known.iter().map(|start| *start..start + wanted.len()).collect();
+    let is_at = |place: &Range<usize>| {
+        let (head, tail) = (&wanted[..EDGE], &wanted[wanted.len() - EDGE..]);
+        text.get(place.clone()).is_some_and(|it| it.starts_with(head) && it.ends_with(tail))
+    };
+    if !known.is_empty() && known.iter().all(is_at) {
+        return known;
+    }
     // A searcher for all of it would take longer to make than the search.
-    let opening = memchr::memmem::Finder::new(&wanted[..16]);
+    let opening = memchr::memmem::Finder::new(&wanted[..EDGE]);
     let (mut places, mut at) = (Vec::new(), 0);
     while let Some(next) = opening.find(&text[at..]) {
         at += next;

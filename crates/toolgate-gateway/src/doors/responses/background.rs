@@ -188,7 +188,7 @@ impl Task {
         if Record::get(app, owner, &self.id).await.is_some() {
             let mut shown = Shown::default();
             for event in self.live.events().iter() {
-                shown.push(event, encoder.settings());
+                shown.push(event, encoder.settings(), &[]);
             }
             self.keeper.keep_events(&self.id, &shown, encoder.settings());
             app.store.settle().await;
