@@ -8,7 +8,7 @@ use super::Kind;
 use crate::auth::Owner;
 
 /// Where something is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct At {
     pub(super) owner: Owner,
     pub(super) kind: Kind,

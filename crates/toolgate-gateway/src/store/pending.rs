@@ -71,9 +71,9 @@ impl Pending {
         true
     }
 
-    /// How many bytes wait.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
+    /// Whether so much waits that it should wait no longer.
+    pub(super) fn is_much(&self, bytes: usize) -> bool {
+        self.bytes >= bytes || self.changes.len() >= CHANGES / 4
     }
 
     /// What was put somewhere and is not there yet; `Some(None)`: it is too old already.
@@ -100,11 +100,19 @@ impl Pending {
         self.saved += more;
     }
 
-    /// Hands over all changes.
+    /// Hands over all changes that still count, those of one place in their order. Neighbours
+    /// stand together: they belong to the same pages of the file.
     pub(super) fn take(&mut self) -> Vec<Change> {
         self.is_unsafe = !self.unsaved().is_empty();
         (self.saved, self.bytes, self.since) = (0, 0, None);
-        self.values.clear();
-        std::mem::take(&mut self.changes)
+        let values = std::mem::take(&mut self.values);
+        let changes = std::mem::take(&mut self.changes).into_iter().enumerate();
+        let counts = |(number, change): (usize, Change)| match &change.what {
+            What::Put(_) if values.get(&change.at) != Some(&number) => None,
+            What::Put(_) | What::Append(_) => Some(change),
+        };
+        let mut changes: Vec<Change> = changes.filter_map(counts).collect();
+        changes.sort_by(|one, other| one.at.cmp(&other.at));
+        changes
     }
 }

@@ -159,9 +159,9 @@ impl Sqlite {
     fn change(&self, owner: Owner, kind: Kind, id: &str, what: What, keep: Duration) {
         let at = Arc::new(At { owner, kind, id: id.to_owned() });
         let mut pending = self.shared.lock();
-        let before = (pending.since.is_some(), pending.bytes() >= self.shared.many);
+        let before = (pending.since.is_some(), pending.is_much(self.shared.many));
         let is_kept = pending.add(Change { at, what, until: until(keep) });
-        let after = (true, pending.bytes() >= self.shared.many);
+        let after = (true, pending.is_much(self.shared.many));
         drop(pending);
         if !is_kept {
             self.metrics.lost.inc();
@@ -253,7 +253,7 @@ impl Home {
                 Some(since) => LINGER.saturating_sub(since.elapsed()),
                 None => Duration::MAX,
             };
-            let is_time = left.is_zero() || pending.bytes() >= self.shared.many;
+            let is_time = left.is_zero() || pending.is_much(self.shared.many);
             if is_time || !pending.asks.is_empty() || pending.is_closed {
                 return (std::mem::take(&mut pending.asks), pending.is_closed);
             }
