@@ -1,5 +1,6 @@
 //! What it costs to remember: very many conversations through one SQLite file.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,10 +40,11 @@ impl Folder {
         format!("sqlite:{}", self.0.join("state.db").display())
     }
 
-    /// Bytes of the store's files.
+    /// What the store's files take on the disk.
     fn size(&self) -> u64 {
-        let files = ["state.db", "state.db-wal"].map(|name| self.0.join(name).metadata());
-        files.into_iter().flatten().map(|it| it.len()).sum()
+        let files = ["state.db", "state.db-wal", "state.db-tail0"];
+        let files = files.map(|name| self.0.join(name).metadata());
+        files.into_iter().flatten().map(|it| it.blocks() * 512).sum()
     }
 
     fn script(&self) -> Result<PathBuf> {
