@@ -203,7 +203,7 @@ impl Store {
         self.written.fetch_add(value.len() as u64, Ordering::Relaxed);
         match &self.place {
             Place::Memory(memory) => memory.put(owner, kind, id, value, keep),
-            Place::Sqlite(sqlite) => sqlite.put(owner, kind, id, value, keep),
+            Place::Sqlite(sqlite) => sqlite.put(owner, kind, id, &value, keep),
             Place::Valkey(valkey) => valkey.put(owner, kind, id, value, keep),
         }
     }
@@ -214,7 +214,7 @@ impl Store {
         self.written.fetch_add(length as u64, Ordering::Relaxed);
         match &self.place {
             Place::Memory(memory) => memory.append(owner, kind, id, values, keep),
-            Place::Sqlite(sqlite) => sqlite.append(owner, kind, id, values, keep),
+            Place::Sqlite(sqlite) => sqlite.append(owner, kind, id, &values, keep),
             Place::Valkey(valkey) => valkey.append(owner, kind, id, &values, keep),
         }
     }

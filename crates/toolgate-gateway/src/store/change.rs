@@ -1,60 +1,47 @@
 //! What is to be written to a file, and how it looks until it is in its place.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
-
 use super::Kind;
 use crate::auth::Owner;
 
 /// Where something is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct At {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct At<'c> {
     pub(super) owner: Owner,
     pub(super) kind: Kind,
-    pub(super) id: String,
+    pub(super) id: &'c str,
 }
 
 /// Something that is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Change {
-    pub(super) at: Arc<At>,
-    pub(super) what: What,
+pub(super) struct Change<'c> {
+    pub(super) at: At<'c>,
+    pub(super) what: What<'c>,
     /// Until when it is kept, in milliseconds since 1970.
     pub(super) until: i64,
 }
 
 /// What is done there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum What<'c> {
     /// It takes the place of what was there.
-    Put(Bytes),
+    Put(&'c [u8]),
     /// These are added to a list.
-    Append(Vec<Bytes>),
+    Append(Vec<&'c [u8]>),
 }
 
-impl Change {
-    /// How many bytes it brings.
-    pub(super) fn size(&self) -> usize {
-        let values = match &self.what {
-            What::Put(value) => value.len(),
-            What::Append(values) => values.iter().map(Bytes::len).sum(),
-        };
-        self.at.id.len() + values
-    }
+/// The changes that [`Change::write`] has written one behind the other.
+pub(super) fn changes(mut log: &[u8]) -> impl Iterator<Item = Change<'_>> {
+    std::iter::from_fn(move || Change::read(&mut log))
+}
 
+impl<'c> Change<'c> {
     /// Writes it so that [`Change::read`] reads it. All numbers are little endian.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let values = match &self.what {
-            What::Put(value) => {
-                out.push(b'p');
-                std::slice::from_ref(value)
-            }
-            What::Append(values) => {
-                out.push(b'a');
-                values
-            }
+        let (what, values) = match &self.what {
+            What::Put(value) => (b'p', std::slice::from_ref(value)),
+            What::Append(values) => (b'a', &values[..]),
         };
+        out.push(what);
         out.extend_from_slice(self.at.owner.bytes());
         out.extend_from_slice(&self.until.to_le_bytes());
         write_bytes(out, self.at.kind.name().as_bytes());
@@ -66,23 +53,19 @@ impl Change {
     }
 
     /// Takes one from the front; `None` where there is none.
-    pub(super) fn read(from: &mut &[u8]) -> Option<Self> {
+    pub(super) fn read(from: &mut &'c [u8]) -> Option<Self> {
         let [what] = read_array(from)?;
         let owner = Owner::kept(read_array(from)?);
         let until = i64::from_le_bytes(read_array(from)?);
         let kind = Kind::named(std::str::from_utf8(read_bytes(from)?).ok()?)?;
-        let id = std::str::from_utf8(read_bytes(from)?).ok()?.to_owned();
+        let id = std::str::from_utf8(read_bytes(from)?).ok()?;
         let count = u32::from_le_bytes(read_array(from)?);
-        let mut values = Vec::new();
-        for _ in 0..count {
-            values.push(Bytes::copy_from_slice(read_bytes(from)?));
-        }
         let what = match what {
-            b'p' => What::Put(values.pop()?),
-            b'a' => What::Append(values),
+            b'p' if count == 1 => What::Put(read_bytes(from)?),
+            b'a' => What::Append((0..count).map(|_| read_bytes(from)).collect::<Option<_>>()?),
             _ => return None,
         };
-        Some(Self { at: Arc::new(At { owner, kind, id }), what, until })
+        Some(Self { at: At { owner, kind, id }, what, until })
     }
 }
 

@@ -1,7 +1,8 @@
 //! What was written and is not in its place yet, and what the file's thread is asked for.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::hash_map::{Entry, RandomState};
+use std::hash::BuildHasher as _;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -15,12 +16,17 @@ use crate::auth::Owner;
 /// What waits for the thread.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    changes: Vec<Change>,
-    /// How many of them are in the tail.
+    /// The changes, one behind the other. Nothing else is allocated for them: what one thread
+    /// allocates and another frees is slow for both.
+    log: Vec<u8>,
+    count: usize,
+    /// How much of the log is in the tail.
     saved: usize,
-    /// The last that was put somewhere, by where.
-    values: HashMap<Arc<At>, usize>,
-    bytes: usize,
+    /// Where in the log stands what was last put somewhere, by the hash of where.
+    values: HashMap<u64, usize>,
+    hasher: RandomState,
+    /// Whether two places have the same hash.
+    pub(super) is_unclear: bool,
     /// When the first of them came.
     pub(super) since: Option<Instant>,
     /// Whether the thread has something in its hands that is not in the tail either.
@@ -33,8 +39,8 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) enum Ask {
     Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Bytes>>>),
-    List(At, oneshot::Sender<Vec<Bytes>>),
-    Delete(At, oneshot::Sender<bool>),
+    List(Owner, Kind, String, oneshot::Sender<Vec<Bytes>>),
+    Delete(Owner, Kind, String, oneshot::Sender<bool>),
     Flush(oneshot::Sender<()>),
 }
 
@@ -55,64 +61,113 @@ const BYTES: usize = 64 << 20;
 
 impl Pending {
     /// Adds something; says whether there was room for it.
-    pub(super) fn add(&mut self, change: Change) -> bool {
-        if self.changes.len() >= CHANGES || self.bytes >= BYTES {
+    pub(super) fn add(&mut self, change: &Change<'_>) -> bool {
+        if self.count >= CHANGES || self.log.len() >= BYTES {
             return false;
         }
-        self.bytes += change.size();
-        match &change.what {
-            What::Put(_) => {
-                self.values.insert(Arc::clone(&change.at), self.changes.len());
-            }
-            What::Append(_) => {}
-        }
-        self.changes.push(change);
+        let start = self.log.len();
+        change.write(&mut self.log);
+        self.count += 1;
         self.since.get_or_insert_with(Instant::now);
+        match change.what {
+            What::Put(_) => {}
+            What::Append(_) => return true,
+        }
+        match self.values.entry(self.hasher.hash_one(change.at)) {
+            Entry::Occupied(mut known) => {
+                let other = Change::read(&mut &self.log[*known.get()..]);
+                self.is_unclear |= other.is_none_or(|other| other.at != change.at);
+                known.insert(start);
+            }
+            Entry::Vacant(new) => {
+                new.insert(start);
+            }
+        }
         true
     }
 
     /// Whether so much waits that it should wait no longer.
     pub(super) fn is_much(&self, bytes: usize) -> bool {
-        self.bytes >= bytes || self.changes.len() >= CHANGES / 4
+        self.log.len() >= bytes || self.count >= CHANGES / 4
     }
 
     /// What was put somewhere and is not there yet; `Some(None)`: it is too old already.
-    pub(super) fn value(&self, at: &At) -> Option<Option<Bytes>> {
-        let change = self.changes.get(*self.values.get(at)?)?;
-        match &change.what {
-            What::Put(value) => Some((change.until > now()).then(|| value.clone())),
+    pub(super) fn value(&self, at: At<'_>) -> Option<Option<Bytes>> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let start = *self.values.get(&self.hasher.hash_one(at))?;
+        let change = Change::read(&mut &self.log[start..]).filter(|change| change.at == at)?;
+        match change.what {
+            What::Put(value) => Some((change.until > now()).then(|| Bytes::copy_from_slice(value))),
             What::Append(_) => None,
         }
     }
 
-    /// Whether no value waits.
-    pub(super) fn has_no_values(&self) -> bool {
-        self.values.is_empty()
-    }
-
     /// What is not in the tail.
-    pub(super) fn unsaved(&self) -> &[Change] {
-        &self.changes[self.saved..]
+    pub(super) fn unsaved(&self) -> &[u8] {
+        &self.log[self.saved..]
     }
 
-    /// So many more are in the tail.
+    /// So many more bytes are in the tail.
     pub(super) fn saved(&mut self, more: usize) {
         self.saved += more;
     }
 
-    /// Hands over all changes that still count, those of one place in their order. Neighbours
-    /// stand together: they belong to the same pages of the file.
-    pub(super) fn take(&mut self) -> Vec<Change> {
+    /// Hands over all changes; new ones come into `next`.
+    pub(super) fn take(&mut self, next: Vec<u8>) -> Vec<u8> {
         self.is_unsafe = !self.unsaved().is_empty();
-        (self.saved, self.bytes, self.since) = (0, 0, None);
-        let values = std::mem::take(&mut self.values);
-        let changes = std::mem::take(&mut self.changes).into_iter().enumerate();
-        let counts = |(number, change): (usize, Change)| match &change.what {
-            What::Put(_) if values.get(&change.at) != Some(&number) => None,
-            What::Put(_) | What::Append(_) => Some(change),
+        (self.count, self.saved, self.since, self.is_unclear) = (0, 0, None, false);
+        self.values.clear();
+        std::mem::replace(&mut self.log, next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::change::changes;
+    use super::*;
+
+    #[test]
+    fn the_last_that_was_put_is_found_until_it_is_taken() {
+        let mut pending = Pending::default();
+        let at = |id| At { owner: Owner::of("o"), kind: Kind::Answer, id };
+        let until = now() + 60_000;
+        let mut put = |id, value: &'static [u8], until| {
+            assert!(pending.add(&Change { at: at(id), what: What::Put(value), until }));
         };
-        let mut changes: Vec<Change> = changes.filter_map(counts).collect();
-        changes.sort_by(|one, other| one.at.cmp(&other.at));
-        changes
+        put("a", b"1", until);
+        put("old", b"2", now());
+        put("a", b"3", until);
+        put("b", b"", until);
+        let value = |pending: &Pending, id| pending.value(at(id));
+        assert_eq!(value(&pending, "a"), Some(Some(Bytes::from_static(b"3"))));
+        assert_eq!(value(&pending, "b"), Some(Some(Bytes::new())));
+        assert_eq!(value(&pending, "old"), Some(None));
+        assert_eq!(value(&pending, "c"), None);
+        let other = At { owner: Owner::of("other"), ..at("a") };
+        assert_eq!(pending.value(other), None, "another's");
+        assert!(!pending.is_unclear && pending.is_much(100) && !pending.is_much(1000));
+        pending.saved(pending.unsaved().len());
+        let log = pending.take(Vec::new());
+        assert!(!pending.is_unsafe);
+        let ids: Vec<&str> = changes(&log).map(|change| change.at.id).collect();
+        assert_eq!(ids, ["a", "old", "a", "b"]);
+        assert_eq!(value(&pending, "a"), None);
+        assert!(pending.unsaved().is_empty() && pending.since.is_none());
+    }
+
+    /// r128: there is an end to what waits.
+    #[test]
+    fn r128_what_waits_is_bounded() {
+        let mut pending = Pending::default();
+        let at = At { owner: Owner::of("o"), kind: Kind::Log, id: "l" };
+        let value = vec![b'x'; 1 << 20];
+        let change = Change { at, what: What::Append(vec![&value]), until: 0 };
+        let added = (0..100).filter(|_| pending.add(&change)).count();
+        assert!((63..=64).contains(&added), "{added}");
+        let mut pending = Pending::default();
+        let change = Change { at, what: What::Append(Vec::new()), until: 0 };
+        assert_eq!((0..70_000).filter(|_| pending.add(&change)).count(), CHANGES);
     }
 }

@@ -20,7 +20,7 @@ use ring::digest::{SHA256, digest};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::change::{At, Change, What};
+use super::change::{At, Change, What, changes};
 use super::pending::{Ask, Pending};
 use super::sqlite_file::{File, until};
 use super::tail::{self, LOOK, Place, Tail};
@@ -76,7 +76,8 @@ impl Sqlite {
             news: Condvar::new(),
             many: usize::try_from(limit / PART).unwrap_or(MANY).min(MANY),
         });
-        let keeper = Home { file, shared: Arc::clone(&shared), metrics: metrics.clone() };
+        let keeper =
+            Home { file, spare: Vec::new(), shared: Arc::clone(&shared), metrics: metrics.clone() };
         let thread = std::thread::Builder::new()
             .name("toolgate-store".to_owned())
             .spawn(move || keeper.run())
@@ -85,43 +86,39 @@ impl Sqlite {
     }
 
     pub(super) async fn get(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
+        if self.shared.lock().is_unclear {
+            self.flush().await;
+        }
         let mut found = vec![None; ids.len()];
-        let (missing, reply) = {
+        let mut missing = Vec::new();
+        let reply = {
             let mut pending = self.shared.lock();
-            let mut missing: Vec<usize> = Vec::new();
-            for (place, id) in ids.iter().enumerate() {
-                if pending.has_no_values() {
-                    missing.push(place);
-                    continue;
-                }
-                match pending.value(&At { owner, kind, id: id.clone() }) {
-                    Some(value) => found[place] = value,
-                    None => missing.push(place),
+            for (id, found) in ids.iter().zip(&mut found) {
+                match pending.value(At { owner, kind, id }) {
+                    Some(value) => *found = Some(value),
+                    None => missing.push(id.clone()),
                 }
             }
             if missing.is_empty() {
-                return found;
+                return found.into_iter().map(Option::flatten).collect();
             }
             let (reply, answer) = oneshot::channel();
-            let ids = missing.iter().map(|place| ids[*place].clone()).collect();
-            pending.asks.push(Ask::Get(owner, kind, ids, reply));
-            (missing, answer)
+            pending.asks.push(Ask::Get(owner, kind, missing, reply));
+            answer
         };
         self.shared.news.notify_one();
         // Where the thread has ended, nothing is there.
-        for (place, value) in missing.into_iter().zip(reply.await.unwrap_or_default()) {
-            found[place] = value;
-        }
-        found
+        let mut others = reply.await.unwrap_or_default().into_iter();
+        found.into_iter().map(|found| found.unwrap_or_else(|| others.next().flatten())).collect()
     }
 
     pub(super) async fn list(&self, owner: Owner, kind: Kind, id: &str) -> Vec<Bytes> {
-        let at = At { owner, kind, id: id.to_owned() };
-        self.asked(|reply| Ask::List(at, reply)).await.unwrap_or_default()
+        let ask = |reply| Ask::List(owner, kind, id.to_owned(), reply);
+        self.asked(ask).await.unwrap_or_default()
     }
 
-    pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
-        self.change(owner, kind, id, What::Put(value), keep);
+    pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: &[u8], keep: Duration) {
+        self.change(At { owner, kind, id }, What::Put(value), keep);
     }
 
     pub(super) fn append(
@@ -129,15 +126,16 @@ impl Sqlite {
         owner: Owner,
         kind: Kind,
         id: &str,
-        values: Vec<Bytes>,
+        values: &[Bytes],
         keep: Duration,
     ) {
-        self.change(owner, kind, id, What::Append(values), keep);
+        let values = values.iter().map(|value| &value[..]).collect();
+        self.change(At { owner, kind, id }, What::Append(values), keep);
     }
 
     pub(super) async fn delete(&self, owner: Owner, kind: Kind, id: &str) -> bool {
-        let at = At { owner, kind, id: id.to_owned() };
-        self.asked(|reply| Ask::Delete(at, reply)).await.unwrap_or(false)
+        let ask = |reply| Ask::Delete(owner, kind, id.to_owned(), reply);
+        self.asked(ask).await.unwrap_or(false)
     }
 
     /// Waits until what was written before would survive.
@@ -156,11 +154,10 @@ impl Sqlite {
         let _ = self.asked(Ask::Flush).await;
     }
 
-    fn change(&self, owner: Owner, kind: Kind, id: &str, what: What, keep: Duration) {
-        let at = Arc::new(At { owner, kind, id: id.to_owned() });
+    fn change(&self, at: At<'_>, what: What<'_>, keep: Duration) {
         let mut pending = self.shared.lock();
         let before = (pending.since.is_some(), pending.is_much(self.shared.many));
-        let is_kept = pending.add(Change { at, what, until: until(keep) });
+        let is_kept = pending.add(&Change { at, what, until: until(keep) });
         let after = (true, pending.is_much(self.shared.many));
         drop(pending);
         if !is_kept {
@@ -202,8 +199,8 @@ impl Shared {
     fn save(&self, tail: &mut Tail) -> bool {
         let pending = self.lock();
         let (unsaved, is_unsafe) = (pending.unsaved(), pending.is_unsafe);
-        let count = unsaved.len();
-        if count == 0 {
+        let length = unsaved.len();
+        if length == 0 {
             return !is_unsafe;
         }
         if !tail.take(unsaved) {
@@ -215,7 +212,7 @@ impl Shared {
             tracing::warn!(%error, "the store's tail cannot be written; turns wait");
             return false;
         }
-        self.lock().saved(count);
+        self.lock().saved(length);
         !is_unsafe
     }
 }
@@ -223,6 +220,8 @@ impl Shared {
 /// The thread's side.
 struct Home {
     file: File,
+    /// What the next changes are written to.
+    spare: Vec<u8>,
     shared: Arc<Shared>,
     metrics: StoreMetrics,
 }
@@ -268,7 +267,7 @@ impl Home {
 
     /// Writes all changes to the file.
     fn bring_home(&mut self) {
-        let (changes, last) = {
+        let (mut log, last) = {
             let mut tail = self.shared.tail.blocking_lock();
             if let Some(tail) = &mut *tail
                 && tail.is_alone()
@@ -276,15 +275,24 @@ impl Home {
                 // Whoever settles meanwhile need not wait.
                 self.shared.save(tail);
             }
-            let changes = self.shared.lock().take();
-            (changes, tail.as_mut().map(|tail| (tail.number(), tail.turn())))
+            let log = self.shared.lock().take(std::mem::take(&mut self.spare));
+            (log, tail.as_mut().map(|tail| (tail.number(), tail.turn())))
         };
-        if changes.is_empty() {
+        if log.is_empty() {
+            self.spare = log;
             return;
         }
-        for change in &changes {
-            let applied = self.file.apply(change);
-            self.noted(applied);
+        // Neighbours belong to the same pages of the file; those of one place stay in their order.
+        let mut all: Vec<Change<'_>> = changes(&log).collect();
+        all.sort_by_key(|change| change.at);
+        for (number, change) in all.iter().enumerate() {
+            let next = all.get(number + 1);
+            let is_last = next.is_none_or(|next| next.at != change.at);
+            // Of what was put in one place, the last is there.
+            if is_last || matches!(change.what, What::Append(_)) {
+                let applied = self.file.apply(change);
+                self.noted(applied);
+            }
         }
         if let Some((tail, last)) = last {
             let set = self.file.set_last_of(tail, last);
@@ -293,6 +301,9 @@ impl Home {
         let committed = self.file.commit();
         self.noted(committed);
         self.shared.lock().is_unsafe = false;
+        log.clear();
+        log.shrink_to(2 * MANY);
+        self.spare = log;
     }
 
     fn answer(&mut self, asks: Vec<Ask>) {
@@ -300,16 +311,16 @@ impl Home {
         for ask in asks {
             match ask {
                 Ask::Get(owner, kind, ids, reply) => {
-                    let get = |id| self.file.get(&At { owner, kind, id });
-                    let values: rusqlite::Result<Vec<_>> = ids.into_iter().map(get).collect();
+                    let get = |id: &String| self.file.get(At { owner, kind, id });
+                    let values: rusqlite::Result<Vec<_>> = ids.iter().map(get).collect();
                     let _ = reply.send(self.noted(values).unwrap_or_default());
                 }
-                Ask::List(at, reply) => {
-                    let values = self.file.list(&at);
+                Ask::List(owner, kind, id, reply) => {
+                    let values = self.file.list(At { owner, kind, id: &id });
                     let _ = reply.send(self.noted(values).unwrap_or_default());
                 }
-                Ask::Delete(at, reply) => {
-                    let deleted = self.file.delete(&at);
+                Ask::Delete(owner, kind, id, reply) => {
+                    let deleted = self.file.delete(At { owner, kind, id: &id });
                     let deleted = deleted.and_then(|was| self.file.commit().map(|()| was));
                     let _ = reply.send(self.noted(deleted).unwrap_or(false));
                 }

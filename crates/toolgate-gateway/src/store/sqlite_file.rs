@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::change::{At, Change, What};
+use super::change::{At, Change, What, changes};
 use super::tail::Batch;
 use super::{KEY, Kind, owner_of_the_gateway};
 use crate::clock;
@@ -125,9 +125,9 @@ impl File {
 
     /// The key that is kept here; the first who comes brings it.
     pub(super) fn key(&mut self, new: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
-        let at = At { owner: owner_of_the_gateway(), kind: Kind::Own, id: KEY.to_owned() };
+        let at = At { owner: owner_of_the_gateway(), kind: Kind::Own, id: KEY };
         self.begin()?;
-        let kept = self.get(&at)?.and_then(|kept| <[u8; 32]>::try_from(&kept[..]).ok());
+        let kept = self.get(at)?.and_then(|kept| <[u8; 32]>::try_from(&kept[..]).ok());
         if kept.is_none() {
             self.connection
                 .prepare_cached("INSERT OR REPLACE INTO entry VALUES (-1, ?, ?, ?, ?, ?)")?
@@ -164,7 +164,7 @@ impl File {
     }
 
     /// The value of an entry, if it is not too old.
-    pub(super) fn get(&self, at: &At) -> rusqlite::Result<Option<Bytes>> {
+    pub(super) fn get(&self, at: At<'_>) -> rusqlite::Result<Option<Bytes>> {
         self.connection
             .prepare_cached(
                 "SELECT value FROM entry WHERE owner = ? AND kind = ? AND id = ? AND until > ?",
@@ -177,10 +177,10 @@ impl File {
     }
 
     /// Writes something.
-    pub(super) fn apply(&mut self, change: &Change) -> rusqlite::Result<()> {
+    pub(super) fn apply(&mut self, change: &Change<'_>) -> rusqlite::Result<()> {
         match &change.what {
-            What::Put(value) => self.put(&change.at, value, change.until),
-            What::Append(values) => self.append(&change.at, values, change.until),
+            What::Put(value) => self.put(change.at, value, change.until),
+            What::Append(values) => self.append(change.at, values, change.until),
         }
     }
 
@@ -188,8 +188,8 @@ impl File {
     pub(super) fn bring_home(&mut self, tail: usize, batches: &[Batch]) -> rusqlite::Result<u64> {
         let mut last = self.last_of(tail)?;
         for batch in batches.iter().filter(|batch| batch.number > last) {
-            for change in &batch.changes {
-                self.apply(change)?;
+            for change in changes(&batch.log) {
+                self.apply(&change)?;
             }
         }
         last = last.max(batches.last().map_or(0, |batch| batch.number));
@@ -200,14 +200,15 @@ impl File {
 
     /// The number of the last batch of a tail that is here.
     pub(super) fn last_of(&self, tail: usize) -> rusqlite::Result<u64> {
-        let kept = self.get(&at_tail(tail))?;
+        let kept = self.get(at_tail(&tail_id(tail)))?;
         Ok(kept.and_then(|kept| std::str::from_utf8(&kept).ok()?.parse().ok()).unwrap_or(0))
     }
 
     /// Takes down that a tail's batches are here up to a number.
     pub(super) fn set_last_of(&mut self, tail: usize, last: u64) -> rusqlite::Result<()> {
         self.begin()?;
-        let (at, number) = (at_tail(tail), FIRST_TAIL - tail as i64);
+        let (id, number) = (tail_id(tail), FIRST_TAIL - tail as i64);
+        let at = at_tail(&id);
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?, ?)")?
             .execute(params![
@@ -222,7 +223,7 @@ impl File {
     }
 
     /// Writes an entry, in place of the one before.
-    fn put(&mut self, at: &At, value: &[u8], until: i64) -> rusqlite::Result<()> {
+    fn put(&mut self, at: At<'_>, value: &[u8], until: i64) -> rusqlite::Result<()> {
         self.begin()?;
         self.connection
             .prepare_cached(
@@ -235,7 +236,7 @@ impl File {
     }
 
     /// The values of a list, if it is not too old.
-    pub(super) fn list(&self, at: &At) -> rusqlite::Result<Vec<Bytes>> {
+    pub(super) fn list(&self, at: At<'_>) -> rusqlite::Result<Vec<Bytes>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT value FROM list JOIN list_value ON list_value.list = list.number
              WHERE owner = ? AND kind = ? AND id = ? AND until > ? ORDER BY list_value.number",
@@ -246,9 +247,9 @@ impl File {
     }
 
     /// Adds values to a list.
-    fn append(&mut self, at: &At, values: &[Bytes], until: i64) -> rusqlite::Result<()> {
+    fn append(&mut self, at: At<'_>, values: &[&[u8]], until: i64) -> rusqlite::Result<()> {
         self.begin()?;
-        let (owner, kind, id) = (at.owner.bytes(), at.kind.name(), &at.id);
+        let (owner, kind, id) = (at.owner.bytes(), at.kind.name(), at.id);
         // One that is too old is as good as gone.
         self.connection
             .prepare_cached(
@@ -265,14 +266,14 @@ impl File {
         let mut insert =
             self.connection.prepare_cached("INSERT INTO list_value (list, value) VALUES (?, ?)")?;
         for value in values {
-            insert.execute(params![number, &value[..]])?;
+            insert.execute(params![number, value])?;
             self.unseen += value.len() as u64;
         }
         Ok(())
     }
 
     /// Forgets an entry or a list; says whether there was one.
-    pub(super) fn delete(&mut self, at: &At) -> rusqlite::Result<bool> {
+    pub(super) fn delete(&mut self, at: At<'_>) -> rusqlite::Result<bool> {
         self.begin()?;
         let delete = if at.kind.is_list() {
             "DELETE FROM list WHERE owner = ? AND kind = ? AND id = ? RETURNING until"
@@ -365,8 +366,12 @@ fn migrate(connection: &Connection) -> rusqlite::Result<()> {
 const FIRST_TAIL: i64 = -1000;
 
 /// Where it stands how far a tail has been brought home.
-fn at_tail(tail: usize) -> At {
-    At { owner: owner_of_the_gateway(), kind: Kind::Own, id: format!("tail{tail}") }
+fn at_tail(id: &str) -> At<'_> {
+    At { owner: owner_of_the_gateway(), kind: Kind::Own, id }
+}
+
+fn tail_id(tail: usize) -> String {
+    format!("tail{tail}")
 }
 
 /// Until when something is kept that is kept for a while from now.
@@ -411,15 +416,15 @@ mod tests {
             }
         }
         let mut file = File::new(connection, 1 << 20).unwrap();
-        let at = |kind, id: &str| At { owner, kind, id: id.to_owned() };
-        let answer = file.get(&at(Kind::Answer, "a")).unwrap().unwrap();
+        let at = |kind, id| At { owner, kind, id };
+        let answer = file.get(at(Kind::Answer, "a")).unwrap().unwrap();
         let want = "{\"behind\":{\"path\":[\"b\"]},\"question\":14}\n{\"input\":\"ä\"}{}";
         assert_eq!(answer, want);
-        let deleted = file.get(&at(Kind::Answer, "d")).unwrap().unwrap();
+        let deleted = file.get(at(Kind::Answer, "d")).unwrap().unwrap();
         assert_eq!(deleted, "{\"behind\":{\"deleted\":true},\"question\":0}\n");
-        assert_eq!(file.get(&at(Kind::Events, "a")).unwrap().unwrap(), "{}\ndata: 1\n\n");
-        assert_eq!(file.get(&at(Kind::Content, "c")).unwrap().unwrap(), "1");
-        assert_eq!(file.list(&at(Kind::Log, "l")).unwrap(), ["1", "2"]);
+        assert_eq!(file.get(at(Kind::Events, "a")).unwrap().unwrap(), "{}\ndata: 1\n\n");
+        assert_eq!(file.get(at(Kind::Content, "c")).unwrap().unwrap(), "1");
+        assert_eq!(file.list(at(Kind::Log, "l")).unwrap(), ["1", "2"]);
         assert_eq!(file.key([9; 32]).unwrap(), [3; 32]);
     }
 
@@ -428,22 +433,22 @@ mod tests {
     fn r128_what_is_too_old_goes() {
         let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
         file.key([9; 32]).unwrap();
-        let at = |id: &str| At { owner: Owner::of("o"), kind: Kind::Answer, id: id.to_owned() };
+        let at = |id| At { owner: Owner::of("o"), kind: Kind::Answer, id };
         let log = At { kind: Kind::Log, ..at("l") };
         let count = |file: &File, table: &str| -> i64 {
             let count = format!("SELECT count(*) FROM {table}");
             file.connection.query_row(&count, [], |row| row.get(0)).unwrap()
         };
         for id in ["a", "b"] {
-            file.put(&at(id), b"", now()).unwrap();
+            file.put(at(id), b"", now()).unwrap();
         }
-        file.put(&at("c"), b"", now() + 60_000).unwrap();
-        file.append(&log, &[Bytes::from_static(b"1")], now()).unwrap();
+        file.put(at("c"), b"", now() + 60_000).unwrap();
+        file.append(log, &[b"1"], now()).unwrap();
         file.sweep().unwrap();
         file.commit().unwrap();
         let counts = ["entry", "list", "list_value"].map(|table| count(&file, table));
         assert_eq!(counts, [2, 0, 0]);
-        assert!(file.get(&at("c")).unwrap().is_some());
+        assert!(file.get(at("c")).unwrap().is_some());
         assert_eq!(file.key([1; 32]).unwrap(), [9; 32]);
     }
 }

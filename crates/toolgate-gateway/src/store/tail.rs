@@ -17,8 +17,6 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::change::Change;
-
 /// A tail that this process writes to.
 #[derive(Debug)]
 pub(super) struct Tail {
@@ -49,7 +47,8 @@ pub(super) struct Place {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) number: u64,
-    pub(super) changes: Vec<Change>,
+    /// [Changes](super::change::changes).
+    pub(super) log: Vec<u8>,
 }
 
 /// So many processes can have one.
@@ -141,15 +140,11 @@ fn batches_of(mut part: &[u8]) -> Vec<Batch> {
         number.copy_from_slice(&head[8..]);
         let number = u64::from_le_bytes(number);
         let follows = batches.last().is_none_or(|before| before.number + 1 == number);
-        let Some((mut body, behind)) = rest.split_at_checked(length) else { break };
+        let Some((body, behind)) = rest.split_at_checked(length) else { break };
         if length == 0 || !follows || sum(&head[8..], body) != checksum {
             break;
         }
-        let mut changes = Vec::new();
-        while let Some(change) = Change::read(&mut body) {
-            changes.push(change);
-        }
-        batches.push(Batch { number, changes });
+        batches.push(Batch { number, log: body.to_vec() });
         part = behind;
     }
     batches
@@ -212,14 +207,15 @@ impl Tail {
         self.is_alone
     }
 
-    /// Takes changes for the next batch; says whether they fit.
-    pub(super) fn take(&mut self, changes: &[Change]) -> bool {
-        self.buffer.clear();
-        self.buffer.resize(HEAD, 0);
-        for change in changes {
-            change.write(&mut self.buffer);
+    /// Takes the next batch; says whether it fits.
+    pub(super) fn take(&mut self, log: &[u8]) -> bool {
+        let fits = self.end + (HEAD + log.len()) as u64 <= PART;
+        if fits {
+            self.buffer.clear();
+            self.buffer.resize(HEAD, 0);
+            self.buffer.extend_from_slice(log);
         }
-        self.end + self.buffer.len() as u64 <= PART
+        fits
     }
 
     /// Writes what was taken. It is safe then from the end of this process.
@@ -274,11 +270,7 @@ fn write_at(file: &mut File, bytes: &[u8], at: u64) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use bytes::Bytes;
-
-    use super::super::change::{At, What};
+    use super::super::change::{At, Change, What, changes};
     use super::super::{Kind, owner_of_the_gateway};
     use super::*;
 
@@ -303,13 +295,24 @@ mod tests {
         }
     }
 
-    fn change(kind: Kind, id: &str, what: What) -> Change {
-        let at = Arc::new(At { owner: owner_of_the_gateway(), kind, id: id.to_owned() });
-        Change { at, what, until: 1_900_000_000_000 }
+    fn change<'c>(kind: Kind, id: &'c str, what: What<'c>) -> Change<'c> {
+        Change {
+            at: At { owner: owner_of_the_gateway(), kind, id },
+            what,
+            until: 1_900_000_000_000,
+        }
     }
 
-    fn put(id: &str) -> Change {
-        change(Kind::Answer, id, What::Put(Bytes::from(format!("the value of {id}"))))
+    fn put(id: &str) -> Change<'_> {
+        change(Kind::Answer, id, What::Put(id.as_bytes()))
+    }
+
+    fn log(changes: &[Change<'_>]) -> Vec<u8> {
+        let mut log = Vec::new();
+        for change in changes {
+            change.write(&mut log);
+        }
+        log
     }
 
     fn tail(place: &Place, last: u64) -> Tail {
@@ -318,8 +321,8 @@ mod tests {
         tail
     }
 
-    fn write(tail: &mut Tail, changes: &[Change]) {
-        assert!(tail.take(changes));
+    fn write(tail: &mut Tail, changes: &[Change<'_>]) {
+        assert!(tail.take(&log(changes)));
         tail.write().unwrap();
     }
 
@@ -331,15 +334,17 @@ mod tests {
     fn what_was_written_is_read() {
         let folder = Folder::new("read");
         let place = folder.place(1);
-        let list = ["", "ä", "3"].map(|value| Bytes::copy_from_slice(value.as_bytes())).to_vec();
-        let first = vec![put("a"), change(Kind::Log, "ö/\n", What::Append(list)), put("")];
+        let list = ["", "ä", "3"].map(str::as_bytes).to_vec();
+        let first = [put("a"), change(Kind::Log, "ö/\n", What::Append(list)), put("")];
         let mut tail = tail(&place, 41);
         write(&mut tail, &first);
         write(&mut tail, &[put("b")]);
         drop(tail);
-        let want =
-            [Batch { number: 42, changes: first }, Batch { number: 43, changes: vec![put("b")] }];
-        assert_eq!(left(&place), want);
+        let batches = left(&place);
+        let numbers: Vec<u64> = batches.iter().map(|batch| batch.number).collect();
+        assert_eq!(numbers, [42, 43]);
+        assert!(changes(&batches[0].log).eq(first));
+        assert!(changes(&batches[1].log).eq([put("b")]));
         assert_eq!(left(&folder.place(2)), [], "another file had this name");
     }
 
@@ -364,7 +369,7 @@ mod tests {
 
     /// A batch counts whole or not at all, wherever its writing was broken off.
     #[test]
-    fn r127_a_torn_batch_does_not_count() {
+    fn a_torn_batch_does_not_count() {
         let mut part = Vec::new();
         let folder = Folder::new("torn");
         let place = folder.place(1);
@@ -412,11 +417,11 @@ mod tests {
     fn there_is_an_end_to_a_part() {
         let folder = Folder::new("end");
         let mut tail = tail(&folder.place(1), 0);
-        let large = change(Kind::Answer, "a", What::Put(Bytes::from(vec![7; 9 << 20])));
-        assert!(tail.take(std::slice::from_ref(&large)));
+        let large = vec![7; 9 << 20];
+        assert!(tail.take(&large));
         tail.write().unwrap();
-        assert!(!tail.take(std::slice::from_ref(&large)));
+        assert!(!tail.take(&large));
         tail.turn();
-        assert!(tail.take(&[large]));
+        assert!(tail.take(&large));
     }
 }

@@ -203,10 +203,10 @@ async fn sqlite_survives() {
     assert_eq!(store.list(owner, Kind::Log, "l").await, ["1", "2"].map(bytes));
 }
 
-/// r127: a process that was killed has left things that are in no transaction yet. They are brought
+/// A process that was killed has left things that are in no transaction yet. They are brought
 /// home, once: lists do not get longer each time.
 #[tokio::test]
-async fn r127_what_a_killed_process_left_is_brought_home() {
+async fn what_a_killed_process_left_is_brought_home() {
     let (scratch, killed) = (Scratch::new("left"), Scratch::new("killed"));
     std::fs::create_dir_all(killed.0.parent().unwrap()).unwrap();
     let owner = Owner::of("o");
@@ -235,9 +235,9 @@ async fn r127_what_a_killed_process_left_is_brought_home() {
     assert_eq!(std::fs::metadata(tail).unwrap().len(), 0, "what was closed leaves nothing");
 }
 
-/// r97: those who share a file see at once what the others have settled.
+/// Those who share a file see at once what the others have settled.
 #[tokio::test]
-async fn r97_a_file_is_shared() {
+async fn a_file_is_shared() {
     let scratch = Scratch::new("shared");
     let owner = Owner::of("o");
     let one = open(&scratch.kind(), 1 << 20).await;
