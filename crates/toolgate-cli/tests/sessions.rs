@@ -12,6 +12,7 @@
 mod sessions {
     mod background;
     mod client;
+    mod killed;
     mod process;
     mod signatures;
     mod valkey;

@@ -31,8 +31,8 @@ pub(super) struct Pending {
     pub(super) since: Option<Instant>,
     /// Whether the thread has something in its hands that is not in the tail either.
     pub(super) is_unsafe: bool,
-    pub(super) asks: Vec<Ask>,
-    pub(super) is_closed: bool,
+    asks: Vec<Ask>,
+    is_closed: bool,
 }
 
 /// What somebody waits for.
@@ -112,6 +112,27 @@ impl Pending {
     /// So many more bytes are in the tail.
     pub(super) fn saved(&mut self, more: usize) {
         self.saved += more;
+    }
+
+    /// Asks the thread for something. Where it has ended, there is no answer.
+    pub(super) fn ask(&mut self, ask: Ask) {
+        if !self.is_closed {
+            self.asks.push(ask);
+        }
+    }
+
+    /// What the thread is asked for, if anything.
+    pub(super) fn asked(&mut self) -> Option<Vec<Ask>> {
+        (!self.asks.is_empty()).then(|| std::mem::take(&mut self.asks))
+    }
+
+    /// Nothing is asked for from now on.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// Hands over all changes; new ones come into `next`.

@@ -103,7 +103,7 @@ impl Sqlite {
                 return found.into_iter().map(Option::flatten).collect();
             }
             let (reply, answer) = oneshot::channel();
-            pending.asks.push(Ask::Get(owner, kind, missing, reply));
+            pending.ask(Ask::Get(owner, kind, missing, reply));
             answer
         };
         self.shared.news.notify_one();
@@ -173,7 +173,7 @@ impl Sqlite {
         ask: impl FnOnce(oneshot::Sender<T>) -> Ask,
     ) -> Result<T, oneshot::error::RecvError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.lock().asks.push(ask(reply));
+        self.shared.lock().ask(ask(reply));
         self.shared.news.notify_one();
         answer.await
     }
@@ -182,7 +182,7 @@ impl Sqlite {
 impl Drop for Sqlite {
     /// Brings everything home.
     fn drop(&mut self) {
-        self.shared.lock().is_closed = true;
+        self.shared.lock().close();
         self.shared.news.notify_one();
         if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
             tracing::error!("the store has panicked");
@@ -217,6 +217,17 @@ impl Shared {
     }
 }
 
+/// Nobody waits for a thread that has ended, whatever ended it.
+struct Gone(Arc<Shared>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let mut pending = self.0.lock();
+        pending.close();
+        drop(pending.asked());
+    }
+}
+
 /// The thread's side.
 struct Home {
     file: File,
@@ -228,6 +239,7 @@ struct Home {
 
 impl Home {
     fn run(mut self) {
+        let _gone = Gone(Arc::clone(&self.shared));
         loop {
             let (asks, is_closed) = self.wait();
             if asks.iter().all(|ask| matches!(ask, Ask::Flush(_))) && !asks.is_empty() {
@@ -253,8 +265,9 @@ impl Home {
                 None => Duration::MAX,
             };
             let is_time = left.is_zero() || pending.is_much(self.shared.many);
-            if is_time || !pending.asks.is_empty() || pending.is_closed {
-                return (std::mem::take(&mut pending.asks), pending.is_closed);
+            let asks = pending.asked();
+            if is_time || asks.is_some() || pending.is_closed() {
+                return (asks.unwrap_or_default(), pending.is_closed());
             }
             pending = if left == Duration::MAX {
                 self.shared.news.wait(pending).unwrap_or_else(PoisonError::into_inner)
@@ -282,8 +295,20 @@ impl Home {
             self.spare = log;
             return;
         }
+        let written = self.write(&log, last);
+        self.noted(written);
+        self.shared.lock().is_unsafe = false;
+        log.clear();
+        log.shrink_to(2 * MANY);
+        self.spare = log;
+    }
+
+    /// Writes a log, in one transaction. `last`: which batch of which tail is the last of it.
+    fn write(&mut self, log: &[u8], last: Option<(usize, u64)>) -> rusqlite::Result<()> {
+        // Somebody else may have the file for a long time.
+        self.file.begin().or_else(|_| self.file.begin())?;
         // Neighbours belong to the same pages of the file; those of one place stay in their order.
-        let mut all: Vec<Change<'_>> = changes(&log).collect();
+        let mut all: Vec<Change<'_>> = changes(log).collect();
         all.sort_by_key(|change| change.at);
         for (number, change) in all.iter().enumerate() {
             let next = all.get(number + 1);
@@ -295,15 +320,9 @@ impl Home {
             }
         }
         if let Some((tail, last)) = last {
-            let set = self.file.set_last_of(tail, last);
-            self.noted(set);
+            self.file.set_last_of(tail, last)?;
         }
-        let committed = self.file.commit();
-        self.noted(committed);
-        self.shared.lock().is_unsafe = false;
-        log.clear();
-        log.shrink_to(2 * MANY);
-        self.spare = log;
+        self.file.commit()
     }
 
     fn answer(&mut self, asks: Vec<Ask>) {

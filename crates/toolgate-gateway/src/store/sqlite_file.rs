@@ -137,7 +137,8 @@ impl File {
         Ok(kept.unwrap_or(new))
     }
 
-    fn begin(&mut self) -> rusqlite::Result<()> {
+    /// Begins to write, if it has not begun.
+    pub(super) fn begin(&mut self) -> rusqlite::Result<()> {
         if !self.writing {
             self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             self.writing = true;

@@ -257,6 +257,26 @@ async fn a_file_is_shared() {
     assert_eq!(three.get_one(owner, Kind::Answer, "a").await, Some(bytes("last")));
 }
 
+/// Somebody who has the file for himself, with a tool of his own, holds up no turn.
+#[tokio::test]
+async fn a_locked_file_is_not_waited_for() {
+    let scratch = Scratch::new("locked");
+    let owner = Owner::of("o");
+    let store = open(&scratch.kind(), 1 << 20).await;
+    let tool = rusqlite::Connection::open(&scratch.0).unwrap();
+    tool.execute_batch("BEGIN IMMEDIATE").unwrap();
+    store.put(owner, Kind::Answer, "a", bytes("1"), LONG);
+    store.settle().await;
+    let read = |tool: &rusqlite::Connection| -> i64 {
+        let count = "SELECT count(*) FROM entry WHERE kind = 'answer'";
+        tool.query_row(count, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(read(&tool), 0);
+    tool.execute_batch("COMMIT").unwrap();
+    store.flush().await;
+    assert_eq!(read(&tool), 1);
+}
+
 /// What is too long for the tail is waited for.
 #[tokio::test]
 async fn long_values_are_kept_too() {
