@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
@@ -19,6 +19,8 @@ use crate::target::Target;
 /// Conversations at a time.
 const CONNECTIONS: usize = 32;
 const TURNS: usize = 10;
+/// How long the store may take to bring home what was written last.
+const HOME: Duration = Duration::from_millis(300);
 /// How often the state of things is shown.
 const TENTHS: usize = 10;
 /// Bounds that a run reaches: things live two minutes, and the file holds 128 MiB.
@@ -135,7 +137,12 @@ async fn shares(toolgate: &Path, sim: &Target, requests: usize, case: &str) -> R
         let mut number = 0;
         for round in 0..=ROUNDS {
             for (which, body) in [&without, &with].into_iter().enumerate() {
-                let load = sent(&uri, body, number, requests);
+                let load = async {
+                    let round = sent(&uri, body, number, requests).await?;
+                    // What was kept is brought home a little later, and belongs to this round.
+                    tokio::time::sleep(HOME).await;
+                    anyhow::Ok(round)
+                };
                 let measured = gateway.measured(load).await?;
                 number += requests;
                 // The first round opens connections and fills caches.
