@@ -91,6 +91,13 @@ pub struct Echo {
     pub references: Vec<ItemReference>,
 }
 
+impl Echo {
+    /// Whether the answer is kept: OpenAI keeps what the client does not forbid.
+    pub fn is_stored(&self) -> bool {
+        self.store.unwrap_or(true)
+    }
+}
+
 /// An item that the client only named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemReference {

@@ -188,7 +188,7 @@ fn settings(echo: &Echo) -> Vec<u8> {
     out.push(b'}');
     let tier = echo.service_tier.as_deref().filter(|tier| *tier != "auto");
     string(out, "service_tier", tier, Some("default"));
-    flag(out, "store", echo.store.unwrap_or(true));
+    flag(out, "store", echo.is_stored());
     float(out, "temperature", echo.temperature.unwrap_or(1.0));
     write::key(out, "text");
     out.push(b'{');

@@ -105,7 +105,7 @@ impl Keeping {
     /// Keeps the events too, where it is a stored response.
     fn with_events(mut self) -> Self {
         let is_stored = match &self.echo {
-            Echo::Responses(echo) => echo.store != Some(false),
+            Echo::Responses(echo) => echo.is_stored(),
             Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_) => false,
         };
         self.events = is_stored.then(Shown::default);

@@ -49,7 +49,7 @@ impl Keeper {
         match (&self.question, echo) {
             (Question::Body { body, is_whole }, Echo::Responses(echo)) => {
                 let input = echo.input.clone().filter(|_| *is_whole);
-                self.keep_response(body, input, echo.store != Some(false), answer).await;
+                self.keep_response(body, input, echo.is_stored(), answer).await;
             }
             (Question::Contents { contents, token }, _) => {
                 self.keep_contents(contents, token, &answer.json).await;
@@ -63,9 +63,7 @@ impl Keeper {
     /// Whether an answer is kept at all.
     fn is_wanted(&self, echo: &Echo) -> bool {
         match echo {
-            Echo::Responses(echo) => {
-                echo.store != Some(false) || self.behind.conversation.is_some()
-            }
+            Echo::Responses(echo) => echo.is_stored() || self.behind.conversation.is_some(),
             Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_) => true,
         }
     }

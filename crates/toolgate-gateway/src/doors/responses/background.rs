@@ -133,7 +133,7 @@ pub(super) async fn begin(visit: Visit, opened: Opened) -> Result<Reply, Refused
     let decoded = decode_request(text, &DecodeOptions { sealer: &visit.app.sealer })
         .map_err(Failure::from)?;
     let (streams, echo) = (decoded.request.stream, decoded.echo);
-    if echo.store == Some(false) {
+    if !echo.is_stored() {
         return Err(wrong("background: needs store, which is false"));
     }
     let encoder = StreamEncoder::new(echo.clone(), visit.stamp(), visit.app.sealer.clone());
