@@ -271,28 +271,13 @@ fn write_at(file: &mut File, bytes: &[u8], at: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::super::change::{At, Change, What, changes};
+    use super::super::tests::Scratch;
     use super::super::{Kind, owner_of_the_gateway};
     use super::*;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let name = format!("toolgate-{}-tail-{name}", std::process::id());
-            let folder = std::env::temp_dir().join(name);
-            std::fs::create_dir_all(&folder).unwrap();
-            Self(folder)
-        }
-
-        fn place(&self, mark: u8) -> Place {
-            Place { path: self.0.join("state.db"), mark: [mark; 16] }
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
+    fn place_in(scratch: &Scratch, mark: u8) -> Place {
+        scratch.make_folder();
+        Place { path: scratch.0.clone(), mark: [mark; 16] }
     }
 
     fn change<'c>(kind: Kind, id: &'c str, what: What<'c>) -> Change<'c> {
@@ -332,8 +317,8 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        let folder = Folder::new("read");
-        let place = folder.place(1);
+        let scratch = Scratch::new("tail-read");
+        let place = place_in(&scratch, 1);
         let list = ["", "ä", "3"].map(str::as_bytes).to_vec();
         let first = [put("a"), change(Kind::Log, "ö/\n", What::Append(list)), put("")];
         let mut tail = tail(&place, 41);
@@ -345,14 +330,14 @@ mod tests {
         assert_eq!(numbers, [42, 43]);
         assert!(changes(&batches[0].log).eq(first));
         assert!(changes(&batches[1].log).eq([put("b")]));
-        assert_eq!(left(&folder.place(2)), [], "another file had this name");
+        assert_eq!(left(&place_in(&scratch, 2)), [], "another file had this name");
     }
 
     /// New batches overwrite old ones, whose remains are not taken for batches.
     #[test]
     fn parts_take_turns() {
-        let folder = Folder::new("turns");
-        let place = folder.place(1);
+        let scratch = Scratch::new("tail-turns");
+        let place = place_in(&scratch, 1);
         let mut tail = tail(&place, 0);
         for id in ["a", "b", "c"] {
             write(&mut tail, &[put(id)]);
@@ -371,8 +356,8 @@ mod tests {
     #[test]
     fn a_torn_batch_does_not_count() {
         let mut part = Vec::new();
-        let folder = Folder::new("torn");
-        let place = folder.place(1);
+        let scratch = Scratch::new("tail-torn");
+        let place = place_in(&scratch, 1);
         let mut tail = tail(&place, 0);
         for id in ["first", "second"] {
             write(&mut tail, &[put(id), put(id)]);
@@ -397,8 +382,8 @@ mod tests {
 
     #[test]
     fn every_process_has_its_own() {
-        let folder = Folder::new("own");
-        let place = folder.place(1);
+        let scratch = Scratch::new("tail-own");
+        let place = place_in(&scratch, 1);
         let mut one = tail(&place, 0);
         assert!(one.is_alone());
         let mut two = tail(&place, 0);
@@ -415,8 +400,8 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_a_part() {
-        let folder = Folder::new("end");
-        let mut tail = tail(&folder.place(1), 0);
+        let scratch = Scratch::new("tail-end");
+        let mut tail = tail(&place_in(&scratch, 1), 0);
         let large = vec![7; 9 << 20];
         assert!(tail.take(&large));
         tail.write().unwrap();

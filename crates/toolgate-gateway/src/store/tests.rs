@@ -21,12 +21,17 @@ fn ids(ids: &[&str]) -> Vec<String> {
 }
 
 /// A file of its own, gone when dropped.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let name = format!("toolgate-{}-{name}", std::process::id());
         Self(std::env::temp_dir().join(name).join("state.db"))
+    }
+
+    /// Makes the folder, which the store else does.
+    pub(super) fn make_folder(&self) {
+        std::fs::create_dir_all(self.0.parent().unwrap()).unwrap();
     }
 
     fn kind(&self) -> StoreKind {
@@ -208,7 +213,7 @@ async fn sqlite_survives() {
 #[tokio::test]
 async fn what_a_killed_process_left_is_brought_home() {
     let (scratch, killed) = (Scratch::new("left"), Scratch::new("killed"));
-    std::fs::create_dir_all(killed.0.parent().unwrap()).unwrap();
+    killed.make_folder();
     let owner = Owner::of("o");
     let store = open(&scratch.kind(), 1 << 20).await;
     store.append(owner, Kind::Log, "l", vec![bytes("1")], LONG);
