@@ -86,9 +86,6 @@ impl Sqlite {
     }
 
     pub(super) async fn get(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
-        if self.shared.lock().is_unclear {
-            self.flush().await;
-        }
         let mut found = vec![None; ids.len()];
         let mut missing = Vec::new();
         let reply = {
@@ -319,10 +316,10 @@ impl Home {
                 self.noted(applied);
             }
         }
-        if let Some((tail, last)) = last {
-            self.file.set_last_of(tail, last)?;
-        }
-        self.file.commit()
+        let set = last.map_or(Ok(()), |(tail, last)| self.file.set_last_of(tail, last));
+        // Whatever went wrong, the file is not held any longer.
+        let committed = self.file.commit();
+        set.and(committed)
     }
 
     fn answer(&mut self, asks: Vec<Ask>) {

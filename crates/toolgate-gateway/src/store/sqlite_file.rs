@@ -187,15 +187,18 @@ impl File {
 
     /// Writes what a tail holds, as far as it is not there.
     pub(super) fn bring_home(&mut self, tail: usize, batches: &[Batch]) -> rusqlite::Result<u64> {
-        let mut last = self.last_of(tail)?;
-        for batch in batches.iter().filter(|batch| batch.number > last) {
+        let known = self.last_of(tail)?;
+        let mut last = known;
+        for batch in batches.iter().filter(|batch| batch.number > known) {
             for change in changes(&batch.log) {
                 self.apply(&change)?;
             }
+            last = batch.number;
         }
-        last = last.max(batches.last().map_or(0, |batch| batch.number));
-        self.set_last_of(tail, last)?;
-        self.commit()?;
+        if last > known {
+            self.set_last_of(tail, last)?;
+            self.commit()?;
+        }
         Ok(last)
     }
 
