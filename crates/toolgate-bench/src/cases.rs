@@ -57,6 +57,14 @@ impl Case {
         (12_000 / self.weight).max(connections * 2)
     }
 
+    /// What is sent for a number: the same request in a conversation of its own.
+    pub(crate) fn numbered(&self, number: usize) -> Bytes {
+        const WORDS: &[u8] = b"\"content\":\"";
+        let found = self.body.windows(WORDS.len()).position(|it| it == WORDS);
+        let (head, tail) = self.body.split_at(found.map_or(0, |at| at + WORDS.len()));
+        [head, number.to_string().as_bytes(), b" ", tail].concat().into()
+    }
+
     pub(crate) fn for_gateway(&self, url: &str) -> Result<Prepared> {
         Ok(Prepared { uri: format!("{url}/v1/messages").parse()?, body: self.body.clone() })
     }

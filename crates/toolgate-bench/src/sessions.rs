@@ -12,13 +12,15 @@ use http::Uri;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
-use crate::cases;
+use crate::cases::{self, Case};
 use crate::load::{self, Prepared, Round};
 use crate::target::Target;
 
 /// Conversations at a time.
 const CONNECTIONS: usize = 32;
 const TURNS: usize = 10;
+/// Requests of a round.
+const REQUESTS: usize = 4_000;
 /// How long the store may take to bring home what was written last.
 const HOME: Duration = Duration::from_millis(300);
 /// How often the state of things is shown.
@@ -82,7 +84,9 @@ pub(crate) async fn run(toolgate: &Path, options: &[&str]) -> Result<()> {
     let sim = Target::sim(toolgate, "--script", &folder.script()?).await?;
     endurance(toolgate, &sim, &folder, conversations).await?;
     let case = options.iter().find_map(|option| option.strip_prefix("--case=")).unwrap_or("");
-    shares(toolgate, &sim, if quick { 500 } else { 4_000 }, case).await
+    let less = if quick { 8 } else { 1 };
+    shares(toolgate, &sim, REQUESTS / less, case).await?;
+    requests(toolgate, less, case).await
 }
 
 /// What is sent for a number, one after the other.
@@ -121,43 +125,73 @@ async fn sent(uri: &Uri, bodies: &Bodies, first: usize, count: usize) -> Result<
     Ok(Round::joined(rounds))
 }
 
-/// What a request costs with and without a store to write to.
+/// What a request costs with and without something to keep.
 async fn shares(toolgate: &Path, sim: &Target, requests: usize, case: &str) -> Result<()> {
-    const ROUNDS: usize = 9;
     let folder = Folder::new("shares")?;
     let gateway = Target::gateway_on(toolgate, &sim.url, &folder.store(), &[]).await?;
     println!("\nCPU time of a request, SQLite store, {CONNECTIONS} connections:");
     println!("{:<40} {:>12} {:>12} {:>8}", "case", "nothing µs", "kept µs", "more");
     for (name, path, without, with) in cases() {
-        if !name.contains(case) {
-            continue;
+        if name.contains(case) {
+            let uri: Uri = format!("{}{path}", gateway.url).parse()?;
+            let sides = [(&gateway, &uri, &without), (&gateway, &uri, &with)];
+            compare(name, sides, requests).await?;
         }
-        let uri: Uri = format!("{}{path}", gateway.url).parse()?;
-        let mut cpu = [Vec::new(), Vec::new()];
-        let mut number = 0;
-        for round in 0..=ROUNDS {
-            for (which, body) in [&without, &with].into_iter().enumerate() {
-                let load = async {
-                    let round = sent(&uri, body, number, requests).await?;
-                    // What was kept is brought home a little later, and belongs to this round.
-                    tokio::time::sleep(HOME).await;
-                    anyhow::Ok(round)
-                };
-                let measured = gateway.measured(load).await?;
-                number += requests;
-                // The first round opens connections and fills caches.
-                if round > 0 {
-                    cpu[which].push(measured.cpu);
-                }
+    }
+    Ok(())
+}
+
+/// What the requests of the bench cost where sessions end with the process, and where they do not.
+async fn requests(toolgate: &Path, less: usize, case: &str) -> Result<()> {
+    let folder = Folder::new("requests")?;
+    let cassette = cases::cassette(&folder.0)?;
+    let sim = Target::sim(toolgate, "--replay", &cassette).await?;
+    let memory = Target::gateway(toolgate, &sim.url).await?;
+    let sqlite = Target::gateway_on(toolgate, &sim.url, &folder.store(), &[]).await?;
+    println!(
+        "\n{:<40} {:>12} {:>12} {:>8}",
+        "requests of the bench", "memory µs", "SQLite µs", "more"
+    );
+    for it in Case::all(toolgate)? {
+        if it.name.contains(case) {
+            let (name, requests) = (it.name, it.requests(CONNECTIONS) / 3 / less);
+            let uri = |gateway: &Target| format!("{}/v1/messages", gateway.url).parse::<Uri>();
+            let uris = [uri(&memory)?, uri(&sqlite)?];
+            let bodies: Bodies = Arc::new(move |number| vec![it.numbered(number)]);
+            let sides = [(&memory, &uris[0], &bodies), (&sqlite, &uris[1], &bodies)];
+            compare(name, sides, requests.max(CONNECTIONS)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures two sides by turns, and prints the medians.
+async fn compare(name: &str, sides: [(&Target, &Uri, &Bodies); 2], requests: usize) -> Result<()> {
+    const ROUNDS: usize = 9;
+    let mut cpu = [Vec::new(), Vec::new()];
+    let mut number = 0;
+    for round in 0..=ROUNDS {
+        for (which, (gateway, uri, bodies)) in sides.into_iter().enumerate() {
+            let load = async {
+                let round = sent(uri, bodies, number, requests).await?;
+                // What was kept is brought home a little later, and belongs to this round.
+                tokio::time::sleep(HOME).await;
+                anyhow::Ok(round)
+            };
+            let measured = gateway.measured(load).await?;
+            number += requests;
+            // The first round opens connections and fills caches.
+            if round > 0 {
+                cpu[which].push(measured.cpu);
             }
         }
-        let [nothing, kept] = cpu.map(|mut rounds| {
-            rounds.sort_unstable();
-            rounds[ROUNDS / 2].as_secs_f64() * 1e6 / requests as f64
-        });
-        let more = (kept / nothing.max(0.001) - 1.0) * 100.0;
-        println!("{name:<40} {nothing:>12.1} {kept:>12.1} {more:>7.0}%");
     }
+    let [before, after] = cpu.map(|mut rounds| {
+        rounds.sort_unstable();
+        rounds[ROUNDS / 2].as_secs_f64() * 1e6 / requests as f64
+    });
+    let more = (after / before.max(0.001) - 1.0) * 100.0;
+    println!("{name:<40} {before:>12.1} {after:>12.1} {more:>7.0}%");
     Ok(())
 }
 
