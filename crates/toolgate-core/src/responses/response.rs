@@ -97,8 +97,15 @@ impl Head {
 
     /// Writes the response object.
     pub(super) fn write(&self, out: &mut Vec<u8>, state: &State<'_>) {
-        let known = self.first.len() + self.own.len() + self.settings.len();
-        out.reserve(known + state.items.len() + 512);
+        out.reserve(self.settings.len());
+        self.write_opening(out, state);
+        out.extend_from_slice(&self.settings);
+        out.push(b'}');
+    }
+
+    /// Writes what comes before the settings.
+    pub(super) fn write_opening(&self, out: &mut Vec<u8>, state: &State<'_>) {
+        out.reserve(self.first.len() + self.own.len() + state.items.len() + 512);
         out.push(b'{');
         out.extend_from_slice(&self.first);
         member(out, "status", state.status);
@@ -131,8 +138,6 @@ impl Head {
             None => out.extend_from_slice(b"null"),
         }
         out.push(b',');
-        out.extend_from_slice(&self.settings);
-        out.push(b'}');
     }
 }
 

@@ -71,6 +71,15 @@ impl StreamEncoder {
         Object { id: self.head.id.clone(), settings: end - self.settings().len()..end, json }
     }
 
+    /// The same without the settings: `settings` is the place where they belong.
+    pub fn object_without_settings(&self) -> Object {
+        let mut json = Vec::new();
+        self.head.write_opening(&mut json, &self.state());
+        let end = json.len();
+        json.push(b'}');
+        Object { id: self.head.id.clone(), settings: end..end, json }
+    }
+
     /// The members of the response object that repeat the settings of the request, as they stand in
     /// every event that holds the object.
     pub fn settings(&self) -> &[u8] {
@@ -156,7 +165,11 @@ impl StreamEncoder {
     }
 
     fn write_response(&self, out: &mut Vec<u8>) {
-        let state = match &self.end {
+        self.head.write(out, &self.state());
+    }
+
+    fn state(&self) -> State<'_> {
+        match &self.end {
             // The items are told as they come, not repeated before the end.
             None => State {
                 status: "in_progress",
@@ -179,8 +192,7 @@ impl StreamEncoder {
                 items: self.output.items(),
                 usage: None,
             },
-        };
-        self.head.write(out, &state);
+        }
     }
 }
 

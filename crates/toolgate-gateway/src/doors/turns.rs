@@ -131,13 +131,20 @@ impl Keeping {
         }
     }
 
-    /// Hands over the events of an answer that has been shown to its end.
-    fn keep_events(&mut self, pump: &Pump) {
-        if let Some(events) = self.events.take()
+    /// Hands over the events of an answer that has been shown to its end. What is left to keep of
+    /// it, if anything, is the answer in one piece.
+    fn keep_events(&mut self, pump: &Pump, visit: &Visit) -> Option<Whole> {
+        let events = self.events.take();
+        if let Some(events) = events
             && let AnyEncoder::Responses(encoder) = pump.translator().encoder()
         {
-            self.keeper.keep_events(encoder.response_id(), &events, encoder.settings());
+            let kept = self.keeper.keep_events(encoder.response_id(), &events, encoder.settings());
+            if let Some(settings) = kept {
+                let object = encoder.object_without_settings();
+                return Some(Whole::without_settings(object, settings));
+            }
         }
+        self.whole(pump, visit)
     }
 
     /// The answer that a pump has shown, in one piece.
@@ -305,12 +312,11 @@ pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit, keeping: Option<Keeping>) 
         if pump.has_ended() {
             let signed = is_signed(&pump, &visit);
             if let Some(mut keeping) = keeping.take()
-                && let Some(whole) = keeping.whole(&pump, &visit)
+                && let Some(whole) = keeping.keep_events(&pump, &visit)
             {
-                keeping.keep_events(&pump);
-                keeping.keeper.keep(&keeping.echo, &whole, signed).await;
+                keeping.keeper.keep_streamed(&keeping.echo, &whole, signed).await;
             } else if signed {
-                visit.app.store.settle().await;
+                visit.app.store.settle_now().await;
             }
         }
         Some((Ok(Frame::data(bytes)), (pump, visit, keeping)))

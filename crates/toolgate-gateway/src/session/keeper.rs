@@ -42,9 +42,23 @@ impl Keeper {
     /// Keeps a finished answer, and waits until it would survive; `signed`: whether signatures of
     /// its calls were kept before, which have to survive too.
     pub(crate) async fn keep(&self, echo: &Echo, answer: &Whole, signed: bool) {
+        if self.put(echo, answer, signed).await {
+            self.app.store.settle().await;
+        }
+    }
+
+    /// The same at the end of a stream.
+    pub(crate) async fn keep_streamed(&self, echo: &Echo, answer: &Whole, signed: bool) {
+        if self.put(echo, answer, signed).await {
+            self.app.store.settle_now().await;
+        }
+    }
+
+    /// Puts a finished answer into the store; says whether there is something to wait for.
+    async fn put(&self, echo: &Echo, answer: &Whole, signed: bool) -> bool {
         // Who wants nothing kept has nothing to wait for.
         if !self.is_wanted(echo) && !signed {
-            return;
+            return false;
         }
         match (&self.question, echo) {
             (Question::Body { body, is_whole }, Echo::Responses(echo)) => {
@@ -57,7 +71,7 @@ impl Keeper {
             (Question::Messages { body, shared }, _) => self.keep_message(body, shared, answer),
             (Question::Body { .. }, Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_)) => {}
         }
-        self.app.store.settle().await;
+        true
     }
 
     /// Whether an answer is kept at all.
@@ -69,8 +83,9 @@ impl Keeper {
     }
 
     /// Keeps the events of a response that will be kept itself, so that it can be streamed again.
-    pub(crate) fn keep_events(&self, id: &str, events: &Shown, settings: &[u8]) {
-        record::put_events(&self.app, self.owner, id, events, settings);
+    /// Says under which id the settings are kept, if they are.
+    pub(crate) fn keep_events(&self, id: &str, events: &Shown, settings: &[u8]) -> Option<String> {
+        record::put_events(&self.app, self.owner, id, events, settings)
     }
 
     async fn keep_response(

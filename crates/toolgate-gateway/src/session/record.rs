@@ -29,21 +29,28 @@ pub(crate) struct Whole {
     pub(crate) json: Vec<u8>,
     /// Where it repeats the settings of its request, at its end.
     settings: Range<usize>,
+    /// The id of the settings, where they are kept already and left out here.
+    elsewhere: Option<String>,
 }
 
 impl From<Object> for Whole {
     fn from(Object { id, json, settings }: Object) -> Self {
-        Self { id: Some(id), json, settings }
+        Self { id: Some(id), json, settings, elsewhere: None }
     }
 }
 
 impl From<Vec<u8>> for Whole {
     fn from(json: Vec<u8>) -> Self {
-        Self { id: None, json, settings: 0..0 }
+        Self { id: None, json, settings: 0..0, elsewhere: None }
     }
 }
 
 impl Whole {
+    /// An object without the settings, which are kept under an id.
+    pub(crate) fn without_settings(object: Object, id: String) -> Self {
+        Self { elsewhere: Some(id), ..object.into() }
+    }
+
     /// Its id.
     pub(super) fn id(&self) -> Option<Cow<'_, str>> {
         match &self.id {
@@ -105,7 +112,10 @@ pub(super) fn put(app: &App, owner: Owner, id: &str, asked: &Asked<'_>, answer: 
     cut.push(head);
     cut.push_cut(app, owner, body, asked.shared);
     cut.push(tail);
-    cut.push_cut(app, owner, &answer.json, std::slice::from_ref(&answer.settings));
+    match &answer.elsewhere {
+        Some(id) => cut.push_with_hole(&answer.json, answer.settings.start, id.clone()),
+        None => cut.push_cut(app, owner, &answer.json, std::slice::from_ref(&answer.settings)),
+    }
     let question = head.len() + body.len() + tail.len();
     put_cut(app, owner, Kind::Answer, id, (asked.behind, question), cut);
 }
@@ -140,8 +150,14 @@ impl Shown {
     }
 }
 
-/// Keeps the events of an answer.
-pub(super) fn put_events(app: &App, owner: Owner, id: &str, shown: &Shown, settings: &[u8]) {
+/// Keeps the events of an answer. Says under which id the settings are kept, if they are.
+pub(super) fn put_events(
+    app: &App,
+    owner: Owner,
+    id: &str,
+    shown: &Shown,
+    settings: &[u8],
+) -> Option<String> {
     let shared = app.shared.id_of(app, owner, settings);
     let mut cut = Cut::default();
     let mut done = 0;
@@ -155,6 +171,7 @@ pub(super) fn put_events(app: &App, owner: Owner, id: &str, shown: &Shown, setti
     }
     cut.push(&shown.rest[done..]);
     put_cut(app, owner, Kind::Events, id, (&Behind::default(), 0), cut);
+    shared
 }
 
 fn put_cut(

@@ -129,6 +129,14 @@ impl<'t> Cut<'t> {
         self.length += text.len();
     }
 
+    /// Adds a text that has a hole already.
+    pub(super) fn push_with_hole(&mut self, text: &'t [u8], hole: usize, id: String) {
+        let (before, behind) = text.split_at(hole.min(text.len()));
+        self.push(before);
+        self.holes.push((self.length, id));
+        self.push(behind);
+    }
+
     /// Adds a text without those of its `places` that are kept elsewhere.
     pub(super) fn push_cut(
         &mut self,

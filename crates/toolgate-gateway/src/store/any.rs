@@ -263,7 +263,17 @@ impl Store {
     }
 
     /// Waits, not for long, until what was written before would survive the end of this process.
+    /// Who ends at the same time on this thread shares the cost.
     pub async fn settle(&self) {
+        if matches!(self.place, Place::Sqlite(_)) {
+            tokio::task::yield_now().await;
+        }
+        self.settle_now().await;
+    }
+
+    /// The same at the end of a stream: to let others in would send its last bytes by themselves,
+    /// which costs more.
+    pub async fn settle_now(&self) {
         match &self.place {
             Place::Memory(_) => {}
             Place::Sqlite(sqlite) => sqlite.settle().await,

@@ -137,8 +137,6 @@ impl Sqlite {
 
     /// Waits until what was written before would survive.
     pub(super) async fn settle(&self) {
-        // Who ends at the same time on this thread is saved with it.
-        tokio::task::yield_now().await;
         let save = |tail: &mut Tail| tail.is_alone() && self.shared.save(tail);
         let is_safe = self.shared.tail.lock().await.as_mut().is_some_and(save);
         if !is_safe {
