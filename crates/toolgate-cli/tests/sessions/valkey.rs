@@ -10,7 +10,7 @@ use http::Method;
 use serde_json::{Value, json};
 use toolgate_sim::{Fault, RunningSim, Script, Sim, SimConfig};
 
-use super::client::Habit;
+use super::client::{Dialect, Habit, Talk, script};
 use super::process::{Folder, Toolgate};
 use super::signatures::{Gates, HEAD, check_document, row};
 
@@ -152,6 +152,37 @@ async fn valkey_killed_and_brought_back_loses_no_turn() {
     assert_eq!(say(&two, &sim, "f").await, 11);
     assert_eq!(two.get("/v1/responses/resp_unknown").await.0, 404);
     drop(server);
+}
+
+/// A server that comes back empty gets the signatures of the session from the gateway that has
+/// them, by id and by content, and the other finds them there.
+#[tokio::test]
+#[ignore = "needs a server: cargo xtask test --only valkey"]
+async fn valkey_killed_and_brought_back_loses_no_signature() {
+    for habit in [Habit::StripsThinking, Habit::OtherAlphabet] {
+        let server = Server::start(&[]);
+        let sim = Sim::start(SimConfig::scripted(script())).await.unwrap();
+        let one = Toolgate::start(&sim.url(), &server.url());
+        let two = Toolgate::start(&sim.url(), &server.url());
+        let mut talk = Talk::new(Dialect::Chat, habit);
+        for _ in 0..4 {
+            assert!(talk.turn(&one).await);
+        }
+        let port = server.kill();
+        for _ in 0..2 {
+            assert!(talk.turn(&one).await);
+        }
+        until(async || is_away(&two).await).await;
+        let server = Server::start_on(port, &[]).expect("the server does not come back");
+        for gate in [&one, &two] {
+            until(async || !is_away(gate).await).await;
+        }
+        while talk.turn(&two).await {}
+        let counters = sim.counters();
+        let told = (counters.signatures, counters.placeholders, counters.doubled);
+        assert_eq!(told, (55, 0, 0), "{habit:?}: {counters:?}");
+        drop(server);
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Any of the stores, by what the configuration says.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::metrics::StoreMetrics;
 pub enum Kind {
     /// An answer with its question, by its id.
     Answer,
-    /// The tokens of calls, by session, content and number, and the number of the last.
+    /// The tokens of calls, by session; in there, by content and number. A map.
     Content,
     /// What a conversation is called and when it began, by its id.
     Conversation,
@@ -39,13 +40,43 @@ pub enum Kind {
     Tools,
 }
 
+/// What is found under an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Value,
+    List,
+    Map,
+}
+
+/// The values of a map, by their names.
+pub(crate) type Map = BTreeMap<String, Bytes>;
+
+/// The id of a map's value, where it is an entry of its own. Ids of maps have no slash.
+pub(super) fn id_in(map: &str, name: &str) -> String {
+    [map, "/", name].concat()
+}
+
 impl Kind {
-    /// Whether its entries are lists.
-    pub(super) fn is_list(self) -> bool {
+    /// Whether an entry stays what it is as long as it is there.
+    pub(super) fn is_constant(self) -> bool {
+        matches!(self, Self::Signature)
+    }
+
+    /// Whether an entry is read in no time, also from a disk.
+    pub(super) fn is_short(self) -> bool {
         match self {
-            Self::Log => true,
+            Self::Content | Self::Conversation | Self::Live | Self::Own | Self::Signature => true,
+            Self::Answer | Self::Events | Self::Hidden | Self::Log | Self::Shared | Self::Tools => {
+                false
+            }
+        }
+    }
+
+    pub(super) fn shape(self) -> Shape {
+        match self {
+            Self::Content => Shape::Map,
+            Self::Log => Shape::List,
             Self::Answer
-            | Self::Content
             | Self::Conversation
             | Self::Events
             | Self::Hidden
@@ -53,7 +84,7 @@ impl Kind {
             | Self::Own
             | Self::Shared
             | Self::Signature
-            | Self::Tools => false,
+            | Self::Tools => Shape::Value,
         }
     }
 
@@ -225,6 +256,34 @@ impl Store {
             Place::Memory(memory) => memory.list(owner, kind, id),
             Place::Sqlite(sqlite) => sqlite.list(owner, kind, id).await,
             Place::Valkey(valkey) => valkey.list(owner, kind, id).await,
+        }
+    }
+
+    /// Keeps a value in a map for a while, in place of the one of the same name.
+    pub fn put_in(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        (map, name): (&str, &str),
+        value: Bytes,
+        keep: Duration,
+    ) {
+        self.written.fetch_add(value.len() as u64, Ordering::Relaxed);
+        match &self.place {
+            Place::Memory(memory) => memory.put(owner, kind, &id_in(map, name), value, keep),
+            Place::Sqlite(sqlite) => sqlite.put(owner, kind, &id_in(map, name), &value, keep),
+            Place::Valkey(valkey) => valkey.put_in(owner, kind, (map, name), value, keep),
+        }
+    }
+
+    /// All that is in these maps.
+    pub async fn all_in(&self, owner: Owner, kind: Kind, maps: &[String]) -> Vec<Map> {
+        match &self.place {
+            Place::Memory(memory) => {
+                maps.iter().map(|map| memory.all_in(owner, kind, map)).collect()
+            }
+            Place::Sqlite(sqlite) => sqlite.all_in(owner, kind, maps).await,
+            Place::Valkey(valkey) => valkey.all_in(owner, kind, maps).await,
         }
     }
 

@@ -1,12 +1,12 @@
 //! A store in this process.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::Kind;
+use super::{Kind, Map, id_in};
 use crate::auth::Owner;
 
 /// Entries in memory, bounded by age and size; the oldest go first.
@@ -20,7 +20,7 @@ type Key = (Owner, Kind, String);
 
 #[derive(Debug, Default)]
 struct Inner {
-    entries: HashMap<Key, Entry>,
+    entries: BTreeMap<Key, Entry>,
     /// Which entry is the oldest, by number of writing, and until when it is kept.
     order: BTreeMap<u64, (Key, Instant)>,
     written: u64,
@@ -63,6 +63,20 @@ impl Memory {
         entry
             .filter(|entry| entry.until > Instant::now())
             .map_or_else(Vec::new, |entry| entry.values.clone())
+    }
+
+    pub(super) fn all_in(&self, owner: Owner, kind: Kind, map: &str) -> Map {
+        let (now, first) = (Instant::now(), id_in(map, ""));
+        let inner = self.lock();
+        let entries = inner.entries.range((owner, kind, first.clone())..);
+        let named = entries.map_while(|((its, of, id), entry)| {
+            let name = id.strip_prefix(&first).filter(|_| (*its, *of) == (owner, kind))?;
+            Some((name, entry))
+        });
+        let fresh = named.filter(|(_, entry)| entry.until > now);
+        fresh
+            .filter_map(|(name, entry)| Some((name.to_owned(), entry.values.first()?.clone())))
+            .collect()
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   owner · kind · id ──► a value            put · get · delete
-//!                    └──► a list of values   append · list · delete
+//!                    ├──► a list of values   append · list · delete
+//!                    └──► values by name     put_in · all_in
 //! ```
 //!
 //! Every entry belongs to the key that made it ([`Owner`](crate::auth::Owner)) and cannot be reached by another. Entries
@@ -13,6 +14,7 @@ mod any;
 mod change;
 mod memory;
 mod pending;
+mod recent;
 mod sqlite;
 mod sqlite_file;
 mod tail;
@@ -21,5 +23,5 @@ mod tests;
 mod valkey;
 mod valkey_server;
 
-use any::{KEY, owner_of_the_gateway};
-pub(crate) use any::{Kind, Opening, Store, StoreError};
+use any::{KEY, Shape, id_in, owner_of_the_gateway};
+pub(crate) use any::{Kind, Map, Opening, Store, StoreError};

@@ -8,9 +8,9 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::Kind;
 use super::change::{At, Change, What, changes};
-use super::sqlite_file::now;
+use super::sqlite_file::{Kept, now};
+use super::{Kind, Map, Shape};
 use crate::auth::Owner;
 
 /// What waits for the thread.
@@ -24,6 +24,8 @@ pub(super) struct Pending {
     saved: usize,
     /// Where in the log stands what was last put somewhere, by the hash of where.
     values: HashMap<u64, usize>,
+    /// The hashes of what was put into maps, each behind the hash of where its map is.
+    maps: Vec<(u64, u64)>,
     hasher: RandomState,
     /// When the first of them came.
     pub(super) since: Option<Instant>,
@@ -36,8 +38,9 @@ pub(super) struct Pending {
 /// What somebody waits for.
 #[derive(Debug)]
 pub(super) enum Ask {
-    Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Bytes>>>),
+    Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Kept>>>),
     List(Owner, Kind, String, oneshot::Sender<Vec<Bytes>>),
+    Maps(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Map>>),
     Delete(Owner, Kind, String, oneshot::Sender<bool>),
     Flush(oneshot::Sender<()>),
 }
@@ -47,7 +50,7 @@ impl Ask {
     /// that is not is found without the thread.
     pub(super) fn needs_all(&self) -> bool {
         match self {
-            Self::Get(..) => false,
+            Self::Get(..) | Self::Maps(..) => false,
             Self::Delete(..) | Self::Flush(_) | Self::List(..) => true,
         }
     }
@@ -68,7 +71,13 @@ impl Pending {
         self.count += 1;
         self.since.get_or_insert_with(Instant::now);
         match change.what {
-            What::Put(_) => drop(self.values.insert(self.hasher.hash_one(change.at), start)),
+            What::Put(_) => {
+                let hash = self.hasher.hash_one(change.at);
+                let is_new = self.values.insert(hash, start).is_none();
+                if let Some(map) = map_of(change.at).filter(|_| is_new) {
+                    self.maps.push((self.hasher.hash_one(map), hash));
+                }
+            }
             What::Append(_) => {}
         }
         true
@@ -93,6 +102,29 @@ impl Pending {
             What::Put(value) => Some((change.until > now()).then(|| Bytes::copy_from_slice(value))),
             What::Append(_) => None,
         }
+    }
+
+    /// What was put into a map and is not there yet; `None`: it is too old already.
+    pub(super) fn all_in(&self, map: At<'_>) -> Vec<(String, Option<Bytes>)> {
+        let hash = self.hasher.hash_one(map);
+        let own = self.maps.iter().filter(|(its, _)| *its == hash);
+        let own = own.map(|(_, at)| Change::read(&mut &self.log[*self.values.get(at)?..]));
+        let is_in = |change: &Change<'_>| map_of(change.at) == Some(map);
+        let own: Vec<Option<Change<'_>>> = own.collect();
+        let put: Vec<Change<'_>> = if own.iter().all(|it| it.as_ref().is_some_and(is_in)) {
+            own.into_iter().flatten().collect()
+        } else {
+            // As with single values.
+            changes(&self.log).filter(is_in).collect()
+        };
+        let named = put.into_iter().filter_map(|change| match change.what {
+            What::Put(value) => {
+                let value = (change.until > now()).then(|| Bytes::copy_from_slice(value));
+                Some((change.at.id.get(map.id.len() + 1..)?.to_owned(), value))
+            }
+            What::Append(_) => None,
+        });
+        named.collect()
     }
 
     /// What is not in the tail.
@@ -131,12 +163,21 @@ impl Pending {
         self.is_unsafe = !self.unsaved().is_empty();
         (self.count, self.saved, self.since) = (0, 0, None);
         self.values.clear();
+        self.maps.clear();
         std::mem::replace(&mut self.log, next)
     }
 }
 
+/// Where the map is that holds something, if one does.
+fn map_of(at: At<'_>) -> Option<At<'_>> {
+    let (map, _) = at.id.split_once('/').filter(|_| at.kind.shape() == Shape::Map)?;
+    Some(At { id: map, ..at })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -170,6 +211,37 @@ mod tests {
         assert_eq!(ids, ["a", "old", "a", "b"]);
         assert_eq!(value(&pending, "a"), None);
         assert!(pending.unsaved().is_empty() && pending.since.is_none());
+    }
+
+    #[test]
+    fn what_was_put_into_a_map_is_found_together() {
+        let mut pending = Pending::default();
+        let at = |id| At { owner: Owner::of("o"), kind: Kind::Content, id };
+        let until = now() + 60_000;
+        for (id, value) in [("m/a", "1"), ("n/a", "2"), ("m/b/c", "3"), ("m/a", "4")] {
+            let what = What::Put(value.as_bytes());
+            assert!(pending.add(&Change { at: at(id), what, until }));
+        }
+        assert!(pending.add(&Change { at: at("m/old"), what: What::Put(b"x"), until: now() }));
+        let all = |pending: &Pending, map| {
+            let all: BTreeMap<_, _> = pending.all_in(map).into_iter().collect();
+            let shown = all.into_iter().map(|(name, value)| {
+                let value = value.map(|value| String::from_utf8(value.to_vec()).unwrap());
+                format!("{name}={}", value.as_deref().unwrap_or("gone"))
+            });
+            shown.collect::<Vec<_>>()
+        };
+        let want = ["a=4", "b/c=3", "old=gone"];
+        assert_eq!(all(&pending, at("m")), want);
+        assert_eq!(all(&pending, At { owner: Owner::of("other"), ..at("m") }), [""; 0]);
+        assert_eq!(all(&pending, At { kind: Kind::Answer, ..at("m") }), [""; 0]);
+        // Another place of the same hash was written to last.
+        let hash = |id| pending.hasher.hash_one(at(id));
+        let (a, n) = (hash("m/a"), hash("n/a"));
+        pending.values.insert(a, pending.values[&n]);
+        assert_eq!(all(&pending, at("m")), want);
+        drop(pending.take(Vec::new()));
+        assert_eq!(all(&pending, at("m")), [""; 0]);
     }
 
     /// r128: there is an end to what waits.

@@ -5,13 +5,13 @@
 //!   get ◄──────────┘         └─► the file        a little later, many turns at once
 //! ```
 //!
-//! One thread owns the connection. The file is in WAL mode, and what is not in it yet is in its
-//! [tail](super::tail), so that nothing is lost when the process is killed. Where several processes
-//! share a file, a turn waits until the others can see what it has written.
+//! One thread writes to the file, and reads what is long. The file is in WAL mode, and what is not in
+//! it yet is in its [tail](super::tail), so that nothing is lost when the process is killed. Where
+//! several processes share a file, a turn waits until the others can see what it has written.
 
 use std::error::Error;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,10 @@ use tokio::sync::oneshot;
 
 use super::change::{At, Change, What, changes};
 use super::pending::{Ask, Pending};
-use super::sqlite_file::{File, until};
+use super::recent::Recent;
+use super::sqlite_file::{File, Kept, until};
 use super::tail::{self, LOOK, Place, Tail};
-use super::{Kind, Opening, StoreError};
+use super::{Kind, Map, Opening, StoreError};
 use crate::auth::Owner;
 use crate::metrics::StoreMetrics;
 
@@ -33,12 +34,15 @@ use crate::metrics::StoreMetrics;
 pub(super) struct Sqlite {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    recent: Mutex<Recent>,
     metrics: StoreMetrics,
 }
 
-/// What the thread shares with everybody else. Who needs both takes the tail first.
+/// What the thread shares with everybody else. Who needs several takes the first of them first.
 #[derive(Debug)]
 struct Shared {
+    /// Whoever finds it free reads a little by himself: that costs less than to wake the thread.
+    file: Mutex<File>,
     tail: tokio::sync::Mutex<Option<Tail>>,
     pending: Mutex<Pending>,
     /// There is something for the thread.
@@ -52,6 +56,8 @@ const LINGER: Duration = Duration::from_millis(100);
 /// So many bytes do not wait, and so large a part of what the file may hold does not.
 const MANY: usize = 1 << 20;
 const PART: u64 = 64;
+/// So many short entries are read without the thread.
+const FEW: usize = 8;
 /// How long somebody waits for others who wait for the same.
 const GATHER: Duration = Duration::from_micros(200);
 /// How long a file that others use is waited for.
@@ -71,47 +77,97 @@ impl Sqlite {
             None
         });
         let shared = Arc::new(Shared {
+            file: Mutex::new(file),
             tail: tokio::sync::Mutex::new(tail),
             pending: Mutex::default(),
             news: Condvar::new(),
             many: usize::try_from(limit / PART).unwrap_or(MANY).min(MANY),
         });
         let keeper =
-            Home { file, spare: Vec::new(), shared: Arc::clone(&shared), metrics: metrics.clone() };
+            Home { spare: Vec::new(), shared: Arc::clone(&shared), metrics: metrics.clone() };
         let thread = std::thread::Builder::new()
             .name("toolgate-store".to_owned())
             .spawn(move || keeper.run())
             .map_err(|error| failed(error.to_string()))?;
-        Ok((Self { shared, thread: Some(thread), metrics }, key))
+        let recent = Mutex::default();
+        Ok((Self { shared, thread: Some(thread), recent, metrics }, key))
     }
 
     pub(super) async fn get(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
-        let mut found = vec![None; ids.len()];
+        let mut found: Vec<Option<Option<Bytes>>> = vec![None; ids.len()];
+        let mut look = |find: &mut dyn FnMut(At<'_>) -> Option<Option<Bytes>>| {
+            let unknown = ids.iter().zip(&mut found).filter(|(_, found)| found.is_none());
+            unknown.for_each(|(id, found)| *found = find(At { owner, kind, id }));
+        };
+        if kind.is_constant() {
+            let mut recent = self.recent();
+            look(&mut |at| recent.get(at).map(Some));
+        }
+        {
+            let pending = self.shared.lock();
+            look(&mut |at| pending.value(at));
+        }
         let mut missing = Vec::new();
-        let reply = {
-            let mut pending = self.shared.lock();
-            for (id, found) in ids.iter().zip(&mut found) {
-                match pending.value(At { owner, kind, id }) {
-                    Some(value) => *found = Some(value),
-                    None => missing.push(id.clone()),
+        look(&mut |at| {
+            missing.push(at.id.to_owned());
+            None
+        });
+        if !missing.is_empty() {
+            let mut others = self.kept(owner, kind, missing).await.into_iter();
+            look(&mut |_| Some(others.next().flatten()));
+        }
+        found.into_iter().map(Option::flatten).collect()
+    }
+
+    /// Reads what is not pending.
+    async fn kept(&self, owner: Owner, kind: Kind, ids: Vec<String>) -> Vec<Option<Bytes>> {
+        let is_little = kind.is_short() && ids.len() <= FEW;
+        let read = || self.read(|file| file.get_all(owner, kind, &ids));
+        let kept = match is_little.then(read).flatten() {
+            Some(kept) => kept,
+            None => self.asked(|reply| Ask::Get(owner, kind, ids.clone(), reply)).await,
+        };
+        let kept = kept.unwrap_or_default();
+        if kind.is_constant() {
+            let mut recent = self.recent();
+            for (id, kept) in ids.iter().zip(&kept) {
+                if let Some(Kept { value, until }) = kept {
+                    recent.put(At { owner, kind, id }, value.clone(), *until);
                 }
             }
-            if missing.is_empty() {
-                return found.into_iter().map(Option::flatten).collect();
-            }
-            let (reply, answer) = oneshot::channel();
-            pending.ask(Ask::Get(owner, kind, missing, reply));
-            answer
-        };
-        self.shared.news.notify_one();
-        // Where the thread has ended, nothing is there.
-        let mut others = reply.await.unwrap_or_default().into_iter();
-        found.into_iter().map(|found| found.unwrap_or_else(|| others.next().flatten())).collect()
+        }
+        kept.into_iter().map(|kept| Some(kept?.value)).collect()
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn list(&self, owner: Owner, kind: Kind, id: &str) -> Vec<Bytes> {
         let ask = |reply| Ask::List(owner, kind, id.to_owned(), reply);
         self.asked(ask).await.unwrap_or_default()
+    }
+
+    pub(super) async fn all_in(&self, owner: Owner, kind: Kind, maps: &[String]) -> Vec<Map> {
+        let put: Vec<_> = {
+            let pending = self.shared.lock();
+            maps.iter().map(|id| pending.all_in(At { owner, kind, id })).collect()
+        };
+        let there = match self.read(|file| file.all_in(owner, kind, maps)) {
+            Some(there) => there,
+            None => self.asked(|reply| Ask::Maps(owner, kind, maps.to_vec(), reply)).await,
+        };
+        let mut all = there.unwrap_or_default();
+        all.resize_with(maps.len(), Map::new);
+        for (map, put) in all.iter_mut().zip(put) {
+            for (name, value) in put {
+                match value {
+                    Some(value) => drop(map.insert(name, value)),
+                    None => drop(map.remove(&name)),
+                }
+            }
+        }
+        all
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: &[u8], keep: Duration) {
@@ -163,14 +219,22 @@ impl Sqlite {
         }
     }
 
-    async fn asked<T>(
-        &self,
-        ask: impl FnOnce(oneshot::Sender<T>) -> Ask,
-    ) -> Result<T, oneshot::error::RecvError> {
+    /// Reads from the file, unless somebody else does something with it: `None`.
+    fn read<T>(&self, read: impl FnOnce(&File) -> rusqlite::Result<T>) -> Option<Option<T>> {
+        let file = match self.shared.file.try_lock() {
+            Ok(file) => file,
+            Err(TryLockError::Poisoned(file)) => file.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(noted(&self.metrics, read(&file)))
+    }
+
+    /// Asks the thread; `None`: it has ended.
+    async fn asked<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Option<T> {
         let (reply, answer) = oneshot::channel();
         self.shared.lock().ask(ask(reply));
         self.shared.news.notify_one();
-        answer.await
+        answer.await.ok()
     }
 }
 
@@ -186,6 +250,10 @@ impl Drop for Sqlite {
 }
 
 impl Shared {
+    fn file(&self) -> MutexGuard<'_, File> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -225,7 +293,6 @@ impl Drop for Gone {
 
 /// The thread's side.
 struct Home {
-    file: File,
     /// What the next changes are written to.
     spare: Vec<u8>,
     shared: Arc<Shared>,
@@ -275,6 +342,9 @@ impl Home {
 
     /// Writes all changes to the file.
     fn bring_home(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        // What is pending no longer can be read as soon as the file can.
+        let mut file = shared.file();
         let (mut log, last) = {
             let mut tail = self.shared.tail.blocking_lock();
             if let Some(tail) = &mut *tail
@@ -290,7 +360,7 @@ impl Home {
             self.spare = log;
             return;
         }
-        let written = self.write(&log, last);
+        let written = self.write(&mut file, &log, last);
         self.noted(written);
         self.shared.lock().is_unsafe = false;
         log.clear();
@@ -299,9 +369,14 @@ impl Home {
     }
 
     /// Writes a log, in one transaction. `last`: which batch of which tail is the last of it.
-    fn write(&mut self, log: &[u8], last: Option<(usize, u64)>) -> rusqlite::Result<()> {
+    fn write(
+        &self,
+        file: &mut File,
+        log: &[u8],
+        last: Option<(usize, u64)>,
+    ) -> rusqlite::Result<()> {
         // Somebody else may have the file for a long time.
-        self.file.begin().or_else(|_| self.file.begin())?;
+        file.begin().or_else(|_| file.begin())?;
         // Neighbours belong to the same pages of the file; those of one place stay in their order.
         let mut all: Vec<Change<'_>> = changes(log).collect();
         all.sort_by_key(|change| change.at);
@@ -310,32 +385,36 @@ impl Home {
             let is_last = next.is_none_or(|next| next.at != change.at);
             // Of what was put in one place, the last is there.
             if is_last || matches!(change.what, What::Append(_)) {
-                let applied = self.file.apply(change);
+                let applied = file.apply(change);
                 self.noted(applied);
             }
         }
-        let set = last.map_or(Ok(()), |(tail, last)| self.file.set_last_of(tail, last));
+        let set = last.map_or(Ok(()), |(tail, last)| file.set_last_of(tail, last));
         // Whatever went wrong, the file is not held any longer.
-        let committed = self.file.commit();
+        let committed = file.commit();
         set.and(committed)
     }
 
-    fn answer(&mut self, asks: Vec<Ask>) {
+    fn answer(&self, asks: Vec<Ask>) {
+        let mut file = self.shared.file();
         // Whoever asked may be gone: what they do not hear does not matter.
         for ask in asks {
             match ask {
                 Ask::Get(owner, kind, ids, reply) => {
-                    let get = |id: &String| self.file.get(At { owner, kind, id });
-                    let values: rusqlite::Result<Vec<_>> = ids.iter().map(get).collect();
+                    let values = file.get_all(owner, kind, &ids);
                     let _ = reply.send(self.noted(values).unwrap_or_default());
                 }
                 Ask::List(owner, kind, id, reply) => {
-                    let values = self.file.list(At { owner, kind, id: &id });
+                    let values = file.list(At { owner, kind, id: &id });
                     let _ = reply.send(self.noted(values).unwrap_or_default());
                 }
+                Ask::Maps(owner, kind, ids, reply) => {
+                    let maps = file.all_in(owner, kind, &ids);
+                    let _ = reply.send(self.noted(maps).unwrap_or_default());
+                }
                 Ask::Delete(owner, kind, id, reply) => {
-                    let deleted = self.file.delete(At { owner, kind, id: &id });
-                    let deleted = deleted.and_then(|was| self.file.commit().map(|()| was));
+                    let deleted = file.delete(At { owner, kind, id: &id });
+                    let deleted = deleted.and_then(|was| file.commit().map(|()| was));
                     let _ = reply.send(self.noted(deleted).unwrap_or(false));
                 }
                 Ask::Flush(reply) => {
@@ -355,15 +434,19 @@ impl Home {
         }
     }
 
-    /// Says what went wrong.
     fn noted<T>(&self, result: rusqlite::Result<T>) -> Option<T> {
-        result
-            .inspect_err(|error| {
-                self.metrics.lost.inc();
-                tracing::error!(%error, "the store failed; something was not kept");
-            })
-            .ok()
+        noted(&self.metrics, result)
     }
+}
+
+/// Says what went wrong.
+fn noted<T>(metrics: &StoreMetrics, result: rusqlite::Result<T>) -> Option<T> {
+    result
+        .inspect_err(|error| {
+            metrics.lost.inc();
+            tracing::error!(%error, "the store failed; something was not kept");
+        })
+        .ok()
 }
 
 /// Takes a tail, brings home what processes that were killed have left, and waits until those that

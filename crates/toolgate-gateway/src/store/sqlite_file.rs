@@ -16,7 +16,8 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::change::{At, Change, What, changes};
 use super::tail::Batch;
-use super::{KEY, Kind, owner_of_the_gateway};
+use super::{KEY, Kind, Map, Shape, id_in, owner_of_the_gateway};
+use crate::auth::Owner;
 use crate::clock;
 
 /// What each version of the schema adds to the one before. Never change one that was released.
@@ -96,7 +97,15 @@ const MIGRATIONS: [&str; 3] = [
 /// How often old entries are looked for.
 const SWEEP: Duration = Duration::from_secs(30);
 
+/// A value, and until when it is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) value: Bytes,
+    pub(super) until: i64,
+}
+
 /// An open file.
+#[derive(Debug)]
 pub(super) struct File {
     connection: Connection,
     limit: u64,
@@ -127,7 +136,7 @@ impl File {
     pub(super) fn key(&mut self, new: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
         let at = At { owner: owner_of_the_gateway(), kind: Kind::Own, id: KEY };
         self.begin()?;
-        let kept = self.get(at)?.and_then(|kept| <[u8; 32]>::try_from(&kept[..]).ok());
+        let kept = self.get(at)?.and_then(|kept| <[u8; 32]>::try_from(&kept.value[..]).ok());
         if kept.is_none() {
             self.connection
                 .prepare_cached("INSERT OR REPLACE INTO entry VALUES (-1, ?, ?, ?, ?, ?)")?
@@ -165,16 +174,60 @@ impl File {
     }
 
     /// The value of an entry, if it is not too old.
-    pub(super) fn get(&self, at: At<'_>) -> rusqlite::Result<Option<Bytes>> {
+    pub(super) fn get(&self, at: At<'_>) -> rusqlite::Result<Option<Kept>> {
         self.connection
             .prepare_cached(
-                "SELECT value FROM entry WHERE owner = ? AND kind = ? AND id = ? AND until > ?",
+                "SELECT value, until FROM entry
+                 WHERE owner = ? AND kind = ? AND id = ? AND until > ?",
             )?
             .query_row(params![at.owner.bytes(), at.kind.name(), at.id, now()], |row| {
-                row.get::<_, Vec<u8>>(0)
+                Ok(Kept { value: row.get::<_, Vec<u8>>(0)?.into(), until: row.get(1)? })
             })
             .optional()
-            .map(|value| value.map(Bytes::from))
+    }
+
+    /// The values of several entries.
+    pub(super) fn get_all(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        ids: &[String],
+    ) -> rusqlite::Result<Vec<Option<Kept>>> {
+        self.at_once(|| ids.iter().map(|id| self.get(At { owner, kind, id })).collect())
+    }
+
+    /// Reads several things. The file's locks, which cost more than a read, are taken once.
+    fn at_once<T>(&self, read: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        if self.writing {
+            return read();
+        }
+        self.connection.prepare_cached("BEGIN")?.execute([])?;
+        let found = read();
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        found
+    }
+
+    /// What is in maps and not too old.
+    pub(super) fn all_in(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        maps: &[String],
+    ) -> rusqlite::Result<Vec<Map>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT substr(id, length(?3) + 1), value FROM entry
+             WHERE owner = ?1 AND kind = ?2 AND id > ?3 AND id < ?4 AND until > ?5",
+        )?;
+        let mut all_in = |map: &String| {
+            // '0' comes behind '/'.
+            let (first, behind) = (id_in(map, ""), format!("{map}0"));
+            let range = params![owner.bytes(), kind.name(), first, behind, now()];
+            let rows = statement.query_map(range, |row| {
+                Ok((row.get::<_, String>(0)?, Bytes::from(row.get::<_, Vec<u8>>(1)?)))
+            })?;
+            rows.collect()
+        };
+        self.at_once(|| maps.iter().map(&mut all_in).collect())
     }
 
     /// Writes something.
@@ -205,7 +258,7 @@ impl File {
     /// The number of the last batch of a tail that is here.
     pub(super) fn last_of(&self, tail: usize) -> rusqlite::Result<u64> {
         let kept = self.get(at_tail(&tail_id(tail)))?;
-        Ok(kept.and_then(|kept| std::str::from_utf8(&kept).ok()?.parse().ok()).unwrap_or(0))
+        Ok(kept.and_then(|kept| std::str::from_utf8(&kept.value).ok()?.parse().ok()).unwrap_or(0))
     }
 
     /// Takes down that a tail's batches are here up to a number.
@@ -279,7 +332,7 @@ impl File {
     /// Forgets an entry or a list; says whether there was one.
     pub(super) fn delete(&mut self, at: At<'_>) -> rusqlite::Result<bool> {
         self.begin()?;
-        let delete = if at.kind.is_list() {
+        let delete = if at.kind.shape() == Shape::List {
             "DELETE FROM list WHERE owner = ? AND kind = ? AND id = ? RETURNING until"
         } else {
             "DELETE FROM entry WHERE owner = ? AND kind = ? AND id = ? RETURNING until"
@@ -391,7 +444,6 @@ pub(super) fn now() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::Owner;
 
     /// What the first version kept is there after the last has taken the file over.
     #[test]
@@ -421,13 +473,13 @@ mod tests {
         }
         let mut file = File::new(connection, 1 << 20).unwrap();
         let at = |kind, id| At { owner, kind, id };
-        let answer = file.get(at(Kind::Answer, "a")).unwrap().unwrap();
+        let answer = file.get(at(Kind::Answer, "a")).unwrap().unwrap().value;
         let want = "{\"behind\":{\"path\":[\"b\"]},\"question\":14}\n{\"input\":\"ä\"}{}";
         assert_eq!(answer, want);
-        let deleted = file.get(at(Kind::Answer, "d")).unwrap().unwrap();
+        let deleted = file.get(at(Kind::Answer, "d")).unwrap().unwrap().value;
         assert_eq!(deleted, "{\"behind\":{\"deleted\":true},\"question\":0}\n");
-        assert_eq!(file.get(at(Kind::Events, "a")).unwrap().unwrap(), "{}\ndata: 1\n\n");
-        assert_eq!(file.get(at(Kind::Content, "c")).unwrap().unwrap(), "1");
+        assert_eq!(file.get(at(Kind::Events, "a")).unwrap().unwrap().value, "{}\ndata: 1\n\n");
+        assert_eq!(file.get(at(Kind::Content, "c")).unwrap().unwrap().value, "1");
         assert_eq!(file.list(at(Kind::Log, "l")).unwrap(), ["1", "2"]);
         assert_eq!(file.key([9; 32]).unwrap(), [3; 32]);
     }

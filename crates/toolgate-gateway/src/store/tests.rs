@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Kind, Opening, Store};
+use super::{Kind, Map, Opening, Store};
 use crate::auth::Owner;
 use crate::config::{Secret, StoreKind};
 use crate::metrics::StoreMetrics;
@@ -96,6 +96,40 @@ async fn lists(store: &Store) {
     assert_eq!(store.list(one, Kind::Log, "l").await, [bytes("4")]);
 }
 
+async fn maps(store: &Store) {
+    let (one, two) = (Owner::of("one"), Owner::of("two"));
+    let all = async |owner: Owner, names: &[&str]| {
+        let maps = store.all_in(owner, Kind::Content, &ids(names)).await;
+        let shown = maps.into_iter().map(|map| {
+            let text = |value: Bytes| String::from_utf8(value.to_vec()).unwrap();
+            map.into_iter().map(|(name, value)| format!("{name}={}", text(value))).collect()
+        });
+        shown.collect::<Vec<Vec<String>>>()
+    };
+    let put = |owner, map: &str, name: &str, value: &str, keep| {
+        store.put_in(owner, Kind::Content, (map, name), bytes(value), keep);
+    };
+    assert_eq!(all(one, &["m", "n"]).await, [[""; 0]; 2]);
+    put(one, "m", "a/1", "1", LONG);
+    put(one, "m", "b", "2", LONG);
+    put(one, "m0", "a", "behind", LONG);
+    put(one, "l", "a", "before", LONG);
+    put(two, "m", "a/1", "another's", LONG);
+    assert_eq!(all(one, &["m"]).await, [["a/1=1", "b=2"]]);
+    // The same from where things are kept in the end, and with something new beside.
+    store.flush().await;
+    assert_eq!(all(one, &["m"]).await, [["a/1=1", "b=2"]]);
+    put(one, "m", "a/1", "new", LONG);
+    put(one, "m", "c", "", LONG);
+    put(one, "m", "old", "x", Duration::ZERO);
+    let want = [vec!["a/1=new", "b=2", "c="], vec![], vec!["a=behind"]];
+    assert_eq!(all(one, &["m", "none", "m0"]).await, want, "r128");
+    assert_eq!(all(two, &["m"]).await, [["a/1=another's"]]);
+    put(one, "m", "b", "2", Duration::ZERO);
+    store.flush().await;
+    assert_eq!(all(one, &["m", "l"]).await, [vec!["a/1=new", "c="], vec!["a=before"]]);
+}
+
 /// r97, r111: what is added at once is all there, and what was added together stays together.
 async fn crowd(store: &Store) {
     let owner = Owner::of("crowd");
@@ -116,6 +150,7 @@ async fn contract(kind: &StoreKind) {
     let store = open(kind, 1 << 20).await;
     values(&store).await;
     lists(&store).await;
+    maps(&store).await;
     crowd(&store).await;
 }
 
@@ -161,7 +196,13 @@ async fn valkey_holds_the_contract() {
     assert!(one.is_shared() && !one.is_away());
     one.put(owner, Kind::Answer, "a", bytes("1"), LONG);
     one.append(owner, Kind::Log, "l", vec![bytes("1")], LONG);
+    one.put_in(owner, Kind::Content, ("m", "a"), bytes("1"), LONG);
     one.settle().await;
+    two.put_in(owner, Kind::Content, ("m", "b"), bytes("2"), LONG);
+    let names = |maps: Vec<Map>| maps.into_iter().flat_map(Map::into_keys).collect::<Vec<_>>();
+    assert_eq!(names(two.all_in(owner, Kind::Content, &ids(&["m"])).await), ["a", "b"]);
+    two.settle().await;
+    assert_eq!(names(one.all_in(owner, Kind::Content, &ids(&["m"])).await), ["a", "b"]);
     two.append(owner, Kind::Log, "l", vec![bytes("2")], LONG);
     assert_eq!(two.get_one(owner, Kind::Answer, "a").await, Some(bytes("1")));
     two.settle().await;

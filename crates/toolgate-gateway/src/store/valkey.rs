@@ -20,7 +20,7 @@ use redis::{Client, Cmd, FromRedisValue};
 use tokio::sync::{mpsc, oneshot};
 
 use super::valkey_server::{self, PATIENCE, Shared, Write};
-use super::{Kind, Opening, StoreError};
+use super::{Kind, Map, Opening, StoreError, id_in};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -138,6 +138,46 @@ impl Valkey {
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
         self.shared.copy.put(owner, kind, id, value.clone(), keep);
         self.send(Write::Put(name(owner, kind, id), value, keep));
+    }
+
+    pub(super) fn put_in(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        (map, field): (&str, &str),
+        value: Bytes,
+        keep: Duration,
+    ) {
+        self.shared.copy.put(owner, kind, &id_in(map, field), value.clone(), keep);
+        self.send(Write::PutIn(name(owner, kind, map), field.to_owned(), value, keep));
+    }
+
+    pub(super) async fn all_in(&self, owner: Owner, kind: Kind, maps: &[String]) -> Vec<Map> {
+        self.catch_up().await;
+        let mut all = Vec::with_capacity(maps.len());
+        for map in maps {
+            let mut command = redis::cmd("HGETALL");
+            command.arg(name(owner, kind, map));
+            let copy = &self.shared.copy;
+            all.push(match self.ask::<Map>(&command).await {
+                Some(there) => {
+                    let is_settled = self.shared.pending.load(Ordering::Acquire) == 0;
+                    let keep = self.shared.keep;
+                    for (field, value) in &there {
+                        let id = id_in(map, field);
+                        copy.put_if_absent(owner, kind, &id, value.clone(), keep);
+                    }
+                    for field in copy.all_in(owner, kind, map).into_keys() {
+                        if is_settled && !there.contains_key(&field) {
+                            copy.delete(owner, kind, &id_in(map, &field));
+                        }
+                    }
+                    there
+                }
+                None => copy.all_in(owner, kind, map),
+            });
+        }
+        all
     }
 
     pub(super) fn append(

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::memory::{Kept, Memory};
 use super::valkey::{STAMP, name};
-use super::{KEY, Opening};
+use super::{KEY, Opening, Shape};
 use crate::metrics::StoreMetrics;
 
 /// How long the server may take to answer.
@@ -36,6 +36,7 @@ const COPY: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) enum Write {
     Put(String, Bytes, Duration),
+    PutIn(String, String, Bytes, Duration),
     Append(String, Vec<Bytes>, Duration),
     Delete(String, oneshot::Sender<bool>),
     Settle(oneshot::Sender<()>),
@@ -45,6 +46,7 @@ impl Write {
     fn bytes(&self) -> u64 {
         let bytes = match self {
             Self::Put(name, value, _) => name.len() + value.len(),
+            Self::PutIn(name, field, value, _) => name.len() + field.len() + value.len(),
             Self::Append(name, values, _) => {
                 name.len() + values.iter().map(Bytes::len).sum::<usize>()
             }
@@ -297,7 +299,7 @@ impl Task {
                 match write {
                     Write::Delete(_, reply) => drop(reply.send(deleted.next().unwrap_or(0) > 0)),
                     Write::Settle(reply) => drop(reply.send(())),
-                    Write::Put(..) | Write::Append(..) => {}
+                    Write::Put(..) | Write::PutIn(..) | Write::Append(..) => {}
                 }
             }
         }
@@ -366,6 +368,13 @@ fn pipeline(batch: &[Write]) -> Pipeline {
             Write::Put(name, value, keep) => {
                 pipe.cmd("SET").arg(name).arg(&value[..]).arg("PX").arg(millis(*keep)).ignore();
             }
+            Write::PutIn(name, field, _, keep) if keep.is_zero() => {
+                pipe.cmd("HDEL").arg(name).arg(field).ignore();
+            }
+            Write::PutIn(name, field, value, keep) => {
+                pipe.cmd("HSET").arg(name).arg(field).arg(&value[..]).ignore();
+                pipe.cmd("PEXPIRE").arg(name).arg(millis(*keep)).ignore();
+            }
             Write::Append(name, values, keep) => {
                 let push = pipe.cmd("RPUSH").arg(name);
                 for value in values {
@@ -396,10 +405,17 @@ return 1";
 /// Gives a server what it does not have. Others may do the same at the same time.
 async fn give_back(connection: &mut MultiplexedConnection, kept: &[Kept]) -> RedisResult<()> {
     let (mut lists, values): (Vec<&Kept>, Vec<&Kept>) =
-        kept.iter().partition(|entry| entry.kind.is_list());
+        kept.iter().partition(|entry| entry.kind.shape() == Shape::List);
     let mut pipe = redis::pipe();
     for entry in values {
         let Some(value) = entry.values.first() else { continue };
+        let map = entry.id.split_once('/').filter(|_| entry.kind.shape() == Shape::Map);
+        if let Some((map, field)) = map {
+            let name = name(entry.owner, entry.kind, map);
+            pipe.cmd("HSETNX").arg(&name).arg(field).arg(&value[..]).ignore();
+            pipe.cmd("PEXPIRE").arg(name).arg(millis(entry.left)).ignore();
+            continue;
+        }
         let name = name(entry.owner, entry.kind, &entry.id);
         let set = pipe.cmd("SET").arg(name).arg(&value[..]);
         set.arg("NX").arg("PX").arg(millis(entry.left)).ignore();

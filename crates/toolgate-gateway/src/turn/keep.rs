@@ -1,15 +1,16 @@
 //! Signatures in the store: for clients that cannot keep them for us.
 //!
 //! ```text
-//!   token                  → signature   for clients that drop what they do not know
-//!   session/content/number → token       for clients that change ids: a call that says the same,
-//!                                        at the same place among all calls of the conversation
-//!   session/content        → number      of the last such call: for histories that were shortened
+//!   token                      → signature   for clients that drop what they do not know
+//!   session ─► content/number  → token       for clients that change ids: a call that says the
+//!                                            same, at the same place among all calls of the
+//!                                            conversation; the last such call, where the history
+//!                                            was shortened
 //! ```
 //!
-//! Everything is found again with a few reads, however long the conversation is.
+//! Everything is found again with one or two reads, however long the conversation is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 use toolgate_core::canon::{Call, Issuer, Request, Signature, ToolName, call_token};
@@ -19,7 +20,8 @@ use toolgate_core::gemini::upstream::content_key;
 use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
-use crate::store::Kind;
+use crate::clock;
+use crate::store::{Kind, Map};
 
 /// Keeps the signatures of an answer's calls.
 pub(crate) fn signatures(app: &App, owner: Owner, calls: &[Call<'_>], trace: &Trace, signs: bool) {
@@ -27,46 +29,35 @@ pub(crate) fn signatures(app: &App, owner: Owner, calls: &[Call<'_>], trace: &Tr
     if !signs && calls.iter().all(|call| call.signature.is_none()) {
         return;
     }
-    let keep = app.config().state_retention;
-    let put = |kind, id: &str, value| app.store.put(owner, kind, id, value, keep);
+    let (keep, now) = (app.config().state_retention, clock::millis());
     for (at, call) in calls.iter().enumerate() {
-        let signature = written(call).map(Bytes::from);
         // A call that Gemini left unsigned is kept too, without a token: an answer that was given
         // again takes the place of the one before.
-        let mut token = Bytes::new();
-        if let Some(signature) = signature {
-            put(Kind::Signature, &call.id, signature);
-            token = Bytes::copy_from_slice(call.id.as_bytes());
+        let mut token = "";
+        if let Some(signature) = written(call) {
+            app.store.put(owner, Kind::Signature, &call.id, Bytes::from(signature), keep);
+            token = &call.id;
         }
         let (content, number) = (content_key(call), trace.calls + at);
+        let place = format!("{content}/{number}");
+        let value = Bytes::from(format!("{now} {token}"));
         for name in &trace.names {
-            put(Kind::Content, &numbered(name, &content, number), token.clone());
-            put(Kind::Content, &last(name, &content), Bytes::from(number.to_string()));
+            app.store.put_in(owner, Kind::Content, (name, &place), value.clone(), keep);
         }
     }
-}
-
-fn last(name: &str, content: &str) -> String {
-    [name, "/", content].concat()
-}
-
-fn numbered(name: &str, content: &str, number: usize) -> String {
-    [name, "/", content, "/", &number.to_string()].concat()
 }
 
 /// Signs the calls of a request that have lost their signatures.
 pub(crate) async fn restore(app: &App, owner: Owner, request: &mut Request<'_>, trace: &Trace) {
-    let unsigned = request.calls().filter(|call| call.signature.is_none());
-    let tokens: Vec<String> = unsigned.map(|call| call_token(&call.id).to_owned()).collect();
-    if tokens.is_empty() {
-        return;
+    let own = request.calls().filter(|call| call.signature.is_none() && is_own(call));
+    let tokens: Vec<String> = own.map(|call| call_token(&call.id).to_owned()).collect();
+    if !tokens.is_empty() {
+        let found = signed(app, owner, &tokens).await;
+        let own = request.calls_mut().filter(|call| call.signature.is_none() && is_own(call));
+        for (call, found) in own.zip(found) {
+            call.signature = found;
+        }
     }
-    let found = signed(app, owner, &tokens).await;
-    let unsigned = request.calls_mut().filter(|call| call.signature.is_none());
-    for (call, found) in unsigned.zip(found) {
-        call.signature = found;
-    }
-    // A call with an id of ours was found, or had no signature to begin with.
     if request.calls().any(is_lost) {
         by_content(app, owner, request, trace).await;
     }
@@ -78,66 +69,26 @@ async fn signed(app: &App, owner: Owner, tokens: &[String]) -> Vec<Option<Signat
     kept.into_iter().map(|kept| read(std::str::from_utf8(&kept?).ok()?)).collect()
 }
 
-fn is_lost(call: &Call<'_>) -> bool {
-    call.signature.is_none() && !call_token(&call.id).starts_with("tg")
+/// Whether a call has an id of ours.
+fn is_own(call: &Call<'_>) -> bool {
+    call_token(&call.id).starts_with("tg")
 }
 
-/// A call that has lost its signature.
-struct Lost {
-    /// Its place among all calls.
-    at: usize,
-    content: String,
-    /// Whether it is the last one that says this.
-    is_last: bool,
+/// Whether a call can be found by what it says alone. One with an id of ours was found by that, or
+/// had no signature to begin with.
+fn is_lost(call: &Call<'_>) -> bool {
+    call.signature.is_none() && !is_own(call)
 }
 
 async fn by_content(app: &App, owner: Owner, request: &mut Request<'_>, trace: &Trace) {
-    let mut lost: Vec<Lost> = Vec::new();
-    for (at, call) in request.calls().enumerate() {
-        if is_lost(call) {
-            lost.push(Lost { at, content: content_key(call), is_last: true });
-        }
-    }
-    let mut later = BTreeSet::new();
-    for call in lost.iter_mut().rev() {
-        call.is_last = later.insert(call.content.clone());
-    }
-    let mut found: BTreeMap<usize, String> = BTreeMap::new();
-    for name in &trace.names {
-        // Where a conversation is known by this name, its latest calls are.
-        let known: Vec<String> = lost.iter().map(|call| last(name, &call.content)).collect();
-        let known = app.store.get(owner, Kind::Content, &known).await;
-        let mut wanted = Vec::new();
-        for (call, latest) in lost.iter().zip(&known) {
-            let Some(latest) = latest.as_deref().and_then(number) else { continue };
-            wanted.push((call, call.at));
-            if call.is_last && latest != call.at {
-                wanted.push((call, latest));
-            }
-        }
-        if wanted.is_empty() {
-            continue;
-        }
-        let ids = wanted.iter().map(|(call, number)| numbered(name, &call.content, *number));
-        let ids: Vec<String> = ids.collect();
-        let kept = app.store.get(owner, Kind::Content, &ids).await;
-        let mut seen = BTreeSet::new();
-        for ((call, _), kept) in wanted.into_iter().zip(kept) {
-            let Some(kept) = kept else { continue };
-            // The first that there is counts, also if it says that the call was unsigned.
-            if seen.insert(call.at)
-                && let Some(token) = std::str::from_utf8(&kept).ok().filter(|it| !it.is_empty())
-            {
-                found.insert(call.at, token.to_owned());
-            }
-        }
-        if !found.is_empty() {
-            break;
-        }
-    }
-    let (places, tokens): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-    let mut found: BTreeMap<_, _> =
-        places.into_iter().zip(signed(app, owner, &tokens).await).collect();
+    let kept = app.store.all_in(owner, Kind::Content, &trace.names).await;
+    let Some(tokens) = kept.iter().map(|kept| found_in(kept, request)).find(|it| !it.is_empty())
+    else {
+        return;
+    };
+    let (places, tokens): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
+    let signatures = signed(app, owner, &tokens).await;
+    let mut found: BTreeMap<_, _> = places.into_iter().zip(signatures).collect();
     for (at, call) in request.calls_mut().enumerate() {
         if let Some(Some(signature)) = found.remove(&at) {
             call.signature = Some(signature);
@@ -145,8 +96,50 @@ async fn by_content(app: &App, owner: Owner, request: &mut Request<'_>, trace: &
     }
 }
 
-fn number(text: &[u8]) -> Option<usize> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+/// A call that was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Known<'k> {
+    time: u64,
+    number: usize,
+    /// Empty: it was unsigned.
+    token: &'k str,
+}
+
+/// The tokens of a request's lost calls, by their places among all calls, as far as they are among
+/// those of a session.
+fn found_in(kept: &Map, request: &Request<'_>) -> BTreeMap<usize, String> {
+    let mut known: HashMap<&str, Vec<Known<'_>>> = HashMap::new();
+    for (place, value) in kept {
+        let Some((content, call)) = Known::read(place, value) else { continue };
+        known.entry(content).or_default().push(call);
+    }
+    if known.is_empty() {
+        return BTreeMap::new();
+    }
+    let lost = request.calls().enumerate().filter(|(_, call)| is_lost(call));
+    let lost: Vec<_> = lost.map(|(at, call)| (at, content_key(call))).collect();
+    let mut later = BTreeSet::new();
+    let mut found = BTreeMap::new();
+    for (at, content) in lost.iter().rev() {
+        let is_last = later.insert(content);
+        let Some(calls) = known.get(&**content) else { continue };
+        // Also one that says that the call was unsigned.
+        let call = calls.iter().find(|call| call.number == *at);
+        let call = call.or_else(|| calls.iter().max().filter(|_| is_last));
+        if let Some(call) = call.filter(|call| !call.token.is_empty()) {
+            found.insert(*at, call.token.to_owned());
+        }
+    }
+    found
+}
+
+impl<'k> Known<'k> {
+    fn read(place: &'k str, value: &'k [u8]) -> Option<(&'k str, Self)> {
+        let (content, number) = place.split_once('/')?;
+        let (time, token) = std::str::from_utf8(value).ok()?.split_once(' ')?;
+        let (time, number) = (time.parse().ok()?, number.parse().ok()?);
+        Some((content, Self { time, number, token }))
+    }
 }
 
 /// Four lines: the back end, the model, the signature, the tool.
