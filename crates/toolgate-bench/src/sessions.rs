@@ -22,7 +22,7 @@ const TURNS: usize = 10;
 /// Requests of a round.
 const REQUESTS: usize = 4_000;
 /// How long the store may take to bring home what was written last.
-const HOME: Duration = Duration::from_millis(300);
+const HOME: Duration = Duration::from_millis(1200);
 /// How often the state of things is shown.
 const TENTHS: usize = 10;
 /// Bounds that a run reaches: things live two minutes, and the file holds 128 MiB.

@@ -26,6 +26,8 @@ pub(super) struct Pending {
     values: HashMap<u64, usize>,
     /// The hashes of what was put into maps, each behind the hash of where its map is.
     maps: Vec<(u64, u64)>,
+    /// Where in the log stands what was added to lists, each behind the hash of where its list is.
+    lists: Vec<(u64, usize)>,
     hasher: RandomState,
     /// When the first of them came.
     pub(super) since: Option<Instant>,
@@ -46,12 +48,12 @@ pub(super) enum Ask {
 }
 
 impl Ask {
-    /// Whether it can be answered only when all that was written before is in its place. A value
-    /// that is not is found without the thread.
+    /// Whether it can be answered only when all that was written before is in its place. What is
+    /// read is found where it is.
     pub(super) fn needs_all(&self) -> bool {
         match self {
-            Self::Get(..) | Self::Maps(..) => false,
-            Self::Delete(..) | Self::Flush(_) | Self::List(..) => true,
+            Self::Get(..) | Self::List(..) | Self::Maps(..) => false,
+            Self::Delete(..) | Self::Flush(_) => true,
         }
     }
 }
@@ -78,7 +80,7 @@ impl Pending {
                     self.maps.push((self.hasher.hash_one(map), hash));
                 }
             }
-            What::Append(_) => {}
+            What::Append(_) => self.lists.push((self.hasher.hash_one(change.at), start)),
         }
         true
     }
@@ -127,6 +129,28 @@ impl Pending {
         named.collect()
     }
 
+    /// Makes a list what it will be with what was added to it and is not there yet.
+    pub(super) fn complete(&self, at: At<'_>, list: &mut Vec<Bytes>) {
+        let hash = self.hasher.hash_one(at);
+        let mut is_old = false;
+        for (_, start) in self.lists.iter().filter(|(its, _)| *its == hash) {
+            let Some(change) = Change::read(&mut &self.log[*start..]) else { continue };
+            if let What::Append(values) = change.what
+                && change.at == at
+            {
+                // One that is too old begins anew.
+                if is_old {
+                    list.clear();
+                }
+                list.extend(values.into_iter().map(Bytes::copy_from_slice));
+                is_old = change.until <= now();
+            }
+        }
+        if is_old {
+            list.clear();
+        }
+    }
+
     /// What is not in the tail.
     pub(super) fn unsaved(&self) -> &[u8] {
         &self.log[self.saved..]
@@ -164,6 +188,7 @@ impl Pending {
         (self.count, self.saved, self.since) = (0, 0, None);
         self.values.clear();
         self.maps.clear();
+        self.lists.clear();
         std::mem::replace(&mut self.log, next)
     }
 }
@@ -242,6 +267,35 @@ mod tests {
         assert_eq!(all(&pending, at("m")), want);
         drop(pending.take(Vec::new()));
         assert_eq!(all(&pending, at("m")), [""; 0]);
+    }
+
+    #[test]
+    fn a_list_goes_on_with_what_waits() {
+        let mut pending = Pending::default();
+        let at = |id| At { owner: Owner::of("o"), kind: Kind::Log, id };
+        let complete = |pending: &Pending, id| {
+            let mut list = vec![Bytes::from_static(b"there")];
+            pending.complete(at(id), &mut list);
+            list
+        };
+        let mut append = |id, values: &[&'static [u8]], until| {
+            let what = What::Append(values.to_vec());
+            assert!(pending.add(&Change { at: at(id), what, until }));
+        };
+        let until = now() + 60_000;
+        append("a", &[b"1", b"2"], until);
+        append("b", &[b"x"], until);
+        append("a", &[b"3"], until);
+        append("old", &[b"1"], until);
+        append("old", &[b"2"], now());
+        append("anew", &[b"1"], now());
+        append("anew", &[b"2"], until);
+        assert_eq!(complete(&pending, "a"), ["there", "1", "2", "3"]);
+        assert_eq!(complete(&pending, "none"), ["there"]);
+        assert_eq!(complete(&pending, "old"), [""; 0]);
+        assert_eq!(complete(&pending, "anew"), ["2"]);
+        drop(pending.take(Vec::new()));
+        assert_eq!(complete(&pending, "a"), ["there"]);
     }
 
     /// r128: there is an end to what waits.

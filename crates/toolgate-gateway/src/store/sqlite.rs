@@ -52,7 +52,7 @@ struct Shared {
 }
 
 /// How long changes wait for others to be brought home with them.
-const LINGER: Duration = Duration::from_millis(100);
+const LINGER: Duration = Duration::from_secs(1);
 /// So many bytes do not wait, and so large a part of what the file may hold does not.
 const MANY: usize = 1 << 20;
 const PART: u64 = 64;
@@ -405,8 +405,11 @@ impl Home {
                     let _ = reply.send(self.noted(values).unwrap_or_default());
                 }
                 Ask::List(owner, kind, id, reply) => {
-                    let values = file.list(At { owner, kind, id: &id });
-                    let _ = reply.send(self.noted(values).unwrap_or_default());
+                    let at = At { owner, kind, id: &id };
+                    let mut list = self.noted(file.list(at)).unwrap_or_default();
+                    // Nothing goes from there to here as long as the file is in our hands.
+                    self.shared.lock().complete(at, &mut list);
+                    let _ = reply.send(list);
                 }
                 Ask::Maps(owner, kind, ids, reply) => {
                     let maps = file.all_in(owner, kind, &ids);
