@@ -11,6 +11,7 @@
 mod sessions {
     mod background;
     mod conversations;
+    mod crowded;
     mod isolation;
     mod mixed;
     mod shared;

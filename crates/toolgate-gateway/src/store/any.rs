@@ -276,14 +276,27 @@ impl Store {
         }
     }
 
-    /// All that is in these maps.
-    pub async fn all_in(&self, owner: Owner, kind: Kind, maps: &[String]) -> Vec<Map> {
+    /// The values of a map under these names.
+    pub async fn get_in(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        map: &str,
+        names: &[String],
+    ) -> Vec<Option<Bytes>> {
+        if let Place::Valkey(valkey) = &self.place {
+            return valkey.get_in(owner, kind, map, names).await;
+        }
+        let ids: Vec<String> = names.iter().map(|name| id_in(map, name)).collect();
+        self.get(owner, kind, &ids).await
+    }
+
+    /// All that is in a map, unless it is more than `most`.
+    pub async fn all_in(&self, owner: Owner, kind: Kind, map: &str, most: usize) -> Option<Map> {
         match &self.place {
-            Place::Memory(memory) => {
-                maps.iter().map(|map| memory.all_in(owner, kind, map)).collect()
-            }
-            Place::Sqlite(sqlite) => sqlite.all_in(owner, kind, maps).await,
-            Place::Valkey(valkey) => valkey.all_in(owner, kind, maps).await,
+            Place::Memory(memory) => memory.all_in(owner, kind, map, most),
+            Place::Sqlite(sqlite) => sqlite.all_in(owner, kind, map, most).await,
+            Place::Valkey(valkey) => valkey.all_in(owner, kind, map, most).await,
         }
     }
 

@@ -65,7 +65,7 @@ impl Memory {
             .map_or_else(Vec::new, |entry| entry.values.clone())
     }
 
-    pub(super) fn all_in(&self, owner: Owner, kind: Kind, map: &str) -> Map {
+    pub(super) fn all_in(&self, owner: Owner, kind: Kind, map: &str, most: usize) -> Option<Map> {
         let (now, first) = (Instant::now(), id_in(map, ""));
         let inner = self.lock();
         let entries = inner.entries.range((owner, kind, first.clone())..);
@@ -73,10 +73,15 @@ impl Memory {
             let name = id.strip_prefix(&first).filter(|_| (*its, *of) == (owner, kind))?;
             Some((name, entry))
         });
-        let fresh = named.filter(|(_, entry)| entry.until > now);
-        fresh
-            .filter_map(|(name, entry)| Some((name.to_owned(), entry.values.first()?.clone())))
-            .collect()
+        let mut all = Map::new();
+        for (name, entry) in named.filter(|(_, entry)| entry.until > now) {
+            if all.len() == most {
+                return None;
+            }
+            let value = entry.values.first().cloned().unwrap_or_default();
+            all.insert(name.to_owned(), value);
+        }
+        Some(all)
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {

@@ -3,7 +3,7 @@
 //! ```text
 //!   owner · kind · id ──► a value            put · get · delete
 //!                    ├──► a list of values   append · list · delete
-//!                    └──► values by name     put_in · all_in
+//!                    └──► values by name     put_in · get_in · all_in
 //! ```
 //!
 //! Every entry belongs to the key that made it ([`Owner`](crate::auth::Owner)) and cannot be reached by another. Entries

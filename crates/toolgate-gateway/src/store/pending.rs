@@ -42,7 +42,7 @@ pub(super) struct Pending {
 pub(super) enum Ask {
     Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Kept>>>),
     List(Owner, Kind, String, oneshot::Sender<Vec<Bytes>>),
-    Maps(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Map>>),
+    Map(Owner, Kind, String, usize, oneshot::Sender<Option<Map>>),
     Delete(Owner, Kind, String, oneshot::Sender<bool>),
     Flush(oneshot::Sender<()>),
 }
@@ -52,7 +52,7 @@ impl Ask {
     /// read is found where it is.
     pub(super) fn needs_all(&self) -> bool {
         match self {
-            Self::Get(..) | Self::List(..) | Self::Maps(..) => false,
+            Self::Get(..) | Self::List(..) | Self::Map(..) => false,
             Self::Delete(..) | Self::Flush(_) => true,
         }
     }
@@ -106,10 +106,14 @@ impl Pending {
         }
     }
 
-    /// What was put into a map and is not there yet; `None`: it is too old already.
-    pub(super) fn all_in(&self, map: At<'_>) -> Vec<(String, Option<Bytes>)> {
+    /// What was put into a map and is not there yet, unless it is more than `most`. A value that is
+    /// `None` is too old already.
+    pub(super) fn all_in(&self, map: At<'_>, most: usize) -> Option<Vec<(String, Option<Bytes>)>> {
         let hash = self.hasher.hash_one(map);
         let own = self.maps.iter().filter(|(its, _)| *its == hash);
+        if own.clone().count() > most {
+            return None;
+        }
         let own = own.map(|(_, at)| Change::read(&mut &self.log[*self.values.get(at)?..]));
         let is_in = |change: &Change<'_>| map_of(change.at) == Some(map);
         let own: Vec<Option<Change<'_>>> = own.collect();
@@ -126,7 +130,7 @@ impl Pending {
             }
             What::Append(_) => None,
         });
-        named.collect()
+        Some(named.collect())
     }
 
     /// Makes a list what it will be with what was added to it and is not there yet.
@@ -249,7 +253,7 @@ mod tests {
         }
         assert!(pending.add(&Change { at: at("m/old"), what: What::Put(b"x"), until: now() }));
         let all = |pending: &Pending, map| {
-            let all: BTreeMap<_, _> = pending.all_in(map).into_iter().collect();
+            let all: BTreeMap<_, _> = pending.all_in(map, 3).unwrap().into_iter().collect();
             let shown = all.into_iter().map(|(name, value)| {
                 let value = value.map(|value| String::from_utf8(value.to_vec()).unwrap());
                 format!("{name}={}", value.as_deref().unwrap_or("gone"))
@@ -258,6 +262,7 @@ mod tests {
         };
         let want = ["a=4", "b/c=3", "old=gone"];
         assert_eq!(all(&pending, at("m")), want);
+        assert_eq!(pending.all_in(at("m"), 2), None, "too much");
         assert_eq!(all(&pending, At { owner: Owner::of("other"), ..at("m") }), [""; 0]);
         assert_eq!(all(&pending, At { kind: Kind::Answer, ..at("m") }), [""; 0]);
         // Another place of the same hash was written to last.

@@ -148,26 +148,27 @@ impl Sqlite {
         self.asked(ask).await.unwrap_or_default()
     }
 
-    pub(super) async fn all_in(&self, owner: Owner, kind: Kind, maps: &[String]) -> Vec<Map> {
-        let put: Vec<_> = {
-            let pending = self.shared.lock();
-            maps.iter().map(|id| pending.all_in(At { owner, kind, id })).collect()
-        };
-        let there = match self.read(|file| file.all_in(owner, kind, maps)) {
+    pub(super) async fn all_in(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        map: &str,
+        most: usize,
+    ) -> Option<Map> {
+        let at = At { owner, kind, id: map };
+        let put = self.shared.lock().all_in(at, most)?;
+        let there = match self.read(|file| file.all_in(at, most)) {
             Some(there) => there,
-            None => self.asked(|reply| Ask::Maps(owner, kind, maps.to_vec(), reply)).await,
+            None => self.asked(|reply| Ask::Map(owner, kind, map.to_owned(), most, reply)).await,
         };
-        let mut all = there.unwrap_or_default();
-        all.resize_with(maps.len(), Map::new);
-        for (map, put) in all.iter_mut().zip(put) {
-            for (name, value) in put {
-                match value {
-                    Some(value) => drop(map.insert(name, value)),
-                    None => drop(map.remove(&name)),
-                }
+        let mut all = there.unwrap_or_else(|| Some(Map::new()))?;
+        for (name, value) in put {
+            match value {
+                Some(value) => drop(all.insert(name, value)),
+                None => drop(all.remove(&name)),
             }
         }
-        all
+        Some(all)
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: &[u8], keep: Duration) {
@@ -411,9 +412,9 @@ impl Home {
                     self.shared.lock().complete(at, &mut list);
                     let _ = reply.send(list);
                 }
-                Ask::Maps(owner, kind, ids, reply) => {
-                    let maps = file.all_in(owner, kind, &ids);
-                    let _ = reply.send(self.noted(maps).unwrap_or_default());
+                Ask::Map(owner, kind, id, most, reply) => {
+                    let map = file.all_in(At { owner, kind, id: &id }, most);
+                    let _ = reply.send(self.noted(map).unwrap_or_else(|| Some(Map::new())));
                 }
                 Ask::Delete(owner, kind, id, reply) => {
                     let deleted = file.delete(At { owner, kind, id: &id });

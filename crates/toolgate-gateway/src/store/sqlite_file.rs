@@ -207,27 +207,21 @@ impl File {
         found
     }
 
-    /// What is in maps and not too old.
-    pub(super) fn all_in(
-        &self,
-        owner: Owner,
-        kind: Kind,
-        maps: &[String],
-    ) -> rusqlite::Result<Vec<Map>> {
+    /// What is in a map and not too old, unless it is more than `most`.
+    pub(super) fn all_in(&self, at: At<'_>, most: usize) -> rusqlite::Result<Option<Map>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT substr(id, length(?3) + 1), value FROM entry
-             WHERE owner = ?1 AND kind = ?2 AND id > ?3 AND id < ?4 AND until > ?5",
+             WHERE owner = ?1 AND kind = ?2 AND id > ?3 AND id < ?4 AND until > ?5 LIMIT ?6",
         )?;
-        let mut all_in = |map: &String| {
-            // '0' comes behind '/'.
-            let (first, behind) = (id_in(map, ""), format!("{map}0"));
-            let range = params![owner.bytes(), kind.name(), first, behind, now()];
-            let rows = statement.query_map(range, |row| {
-                Ok((row.get::<_, String>(0)?, Bytes::from(row.get::<_, Vec<u8>>(1)?)))
-            })?;
-            rows.collect()
-        };
-        self.at_once(|| maps.iter().map(&mut all_in).collect())
+        // '0' comes behind '/'.
+        let (first, behind) = (id_in(at.id, ""), format!("{}0", at.id));
+        let limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
+        let range = params![at.owner.bytes(), at.kind.name(), first, behind, now(), limit];
+        let rows = statement.query_map(range, |row| {
+            Ok((row.get::<_, String>(0)?, Bytes::from(row.get::<_, Vec<u8>>(1)?)))
+        })?;
+        let all: Map = rows.collect::<rusqlite::Result<_>>()?;
+        Ok((all.len() <= most).then_some(all))
     }
 
     /// Writes something.

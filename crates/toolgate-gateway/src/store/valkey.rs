@@ -152,32 +152,53 @@ impl Valkey {
         self.send(Write::PutIn(name(owner, kind, map), field.to_owned(), value, keep));
     }
 
-    pub(super) async fn all_in(&self, owner: Owner, kind: Kind, maps: &[String]) -> Vec<Map> {
-        self.catch_up().await;
-        let mut all = Vec::with_capacity(maps.len());
-        for map in maps {
-            let mut command = redis::cmd("HGETALL");
-            command.arg(name(owner, kind, map));
-            let copy = &self.shared.copy;
-            all.push(match self.ask::<Map>(&command).await {
-                Some(there) => {
-                    let is_settled = self.shared.pending.load(Ordering::Acquire) == 0;
-                    let keep = self.shared.keep;
-                    for (field, value) in &there {
-                        let id = id_in(map, field);
-                        copy.put_if_absent(owner, kind, &id, value.clone(), keep);
-                    }
-                    for field in copy.all_in(owner, kind, map).into_keys() {
-                        if is_settled && !there.contains_key(&field) {
-                            copy.delete(owner, kind, &id_in(map, &field));
-                        }
-                    }
-                    there
-                }
-                None => copy.all_in(owner, kind, map),
-            });
+    pub(super) async fn get_in(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        map: &str,
+        names: &[String],
+    ) -> Vec<Option<Bytes>> {
+        let ids = || -> Vec<String> { names.iter().map(|name| id_in(map, name)).collect() };
+        if names.is_empty() {
+            return Vec::new();
         }
-        all
+        self.catch_up().await;
+        let mut command = redis::cmd("HMGET");
+        command.arg(name(owner, kind, map)).arg(names);
+        match self.ask::<Vec<Option<Bytes>>>(&command).await {
+            Some(values) => values,
+            None => self.shared.copy.get(owner, kind, &ids()),
+        }
+    }
+
+    pub(super) async fn all_in(
+        &self,
+        owner: Owner,
+        kind: Kind,
+        map: &str,
+        most: usize,
+    ) -> Option<Map> {
+        self.catch_up().await;
+        let copy = &self.shared.copy;
+        let mut length = redis::cmd("HLEN");
+        length.arg(name(owner, kind, map));
+        match self.ask::<usize>(&length).await {
+            Some(length) if length > most => return None,
+            Some(0) => return Some(Map::new()),
+            Some(_) => {}
+            None => return copy.all_in(owner, kind, map, most),
+        }
+        let mut command = redis::cmd("HGETALL");
+        command.arg(name(owner, kind, map));
+        let Some(there) = self.ask::<Map>(&command).await else {
+            return copy.all_in(owner, kind, map, most);
+        };
+        for (field, value) in &there {
+            let (id, keep) = (id_in(map, field), self.shared.keep);
+            copy.put_if_absent(owner, kind, &id, value.clone(), keep);
+        }
+        Some(there)
     }
 
     pub(super) fn append(

@@ -39,7 +39,7 @@ pub(crate) fn signatures(app: &App, owner: Owner, calls: &[Call<'_>], trace: &Tr
             token = &call.id;
         }
         let (content, number) = (content_key(call), trace.calls + at);
-        let place = format!("{content}/{number}");
+        let place = place(&content, number);
         let value = Bytes::from(format!("{now} {token}"));
         for name in &trace.names {
             app.store.put_in(owner, Kind::Content, (name, &place), value.clone(), keep);
@@ -80,20 +80,48 @@ fn is_lost(call: &Call<'_>) -> bool {
     call.signature.is_none() && !is_own(call)
 }
 
+/// Where a session has more calls than these, and many more than are looked for, only their places
+/// are looked at: many conversations may begin alike.
+const MOST: usize = 1024;
+
 async fn by_content(app: &App, owner: Owner, request: &mut Request<'_>, trace: &Trace) {
-    let kept = app.store.all_in(owner, Kind::Content, &trace.names).await;
-    let Some(tokens) = kept.iter().map(|kept| found_in(kept, request)).find(|it| !it.is_empty())
-    else {
-        return;
-    };
-    let (places, tokens): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
-    let signatures = signed(app, owner, &tokens).await;
-    let mut found: BTreeMap<_, _> = places.into_iter().zip(signatures).collect();
-    for (at, call) in request.calls_mut().enumerate() {
-        if let Some(Some(signature)) = found.remove(&at) {
-            call.signature = Some(signature);
+    let most = MOST.max(4 * request.calls().filter(|call| is_lost(call)).count());
+    for name in &trace.names {
+        let kept = match app.store.all_in(owner, Kind::Content, name, most).await {
+            Some(kept) => kept,
+            None => {
+                let places: Vec<_> =
+                    lost(request).map(|(at, content)| place(&content, at)).collect();
+                let values = app.store.get_in(owner, Kind::Content, name, &places).await;
+                let kept = places.into_iter().zip(values);
+                kept.filter_map(|(place, value)| Some((place, value?))).collect()
+            }
+        };
+        let found = found_in(&kept, request);
+        if found.is_empty() {
+            continue;
         }
+        let (places, tokens): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let signatures = signed(app, owner, &tokens).await;
+        let mut found: BTreeMap<_, _> = places.into_iter().zip(signatures).collect();
+        for (at, call) in request.calls_mut().enumerate() {
+            if let Some(Some(signature)) = found.remove(&at) {
+                call.signature = Some(signature);
+            }
+        }
+        return;
     }
+}
+
+/// The calls of a request that have lost their signatures: their places among all calls, and what
+/// they say.
+fn lost(request: &Request<'_>) -> impl Iterator<Item = (usize, String)> {
+    let lost = request.calls().enumerate().filter(|(_, call)| is_lost(call));
+    lost.map(|(at, call)| (at, content_key(call)))
+}
+
+fn place(content: &str, number: usize) -> String {
+    format!("{content}/{number}")
 }
 
 /// A call that was kept.
@@ -116,21 +144,29 @@ fn found_in(kept: &Map, request: &Request<'_>) -> BTreeMap<usize, String> {
     if known.is_empty() {
         return BTreeMap::new();
     }
-    let lost = request.calls().enumerate().filter(|(_, call)| is_lost(call));
-    let lost: Vec<_> = lost.map(|(at, call)| (at, content_key(call))).collect();
-    let mut later = BTreeSet::new();
+    let lost: Vec<_> = lost(request).collect();
     let mut found = BTreeMap::new();
-    for (at, content) in lost.iter().rev() {
-        let is_last = later.insert(content);
-        let Some(calls) = known.get(&**content) else { continue };
-        // Also one that says that the call was unsigned.
-        let call = calls.iter().find(|call| call.number == *at);
-        let call = call.or_else(|| calls.iter().max().filter(|_| is_last));
-        if let Some(call) = call.filter(|call| !call.token.is_empty()) {
-            found.insert(*at, call.token.to_owned());
+    for (at, content) in &lost {
+        let kept = kept.get_key_value(&place(content, *at));
+        if let Some((_, call)) = kept.and_then(|(place, value)| Known::read(place, value)) {
+            found.insert(*at, call.token);
         }
     }
-    found
+    // The last that says something is the latest, wherever it stands now, unless that has its place.
+    let mut later = BTreeSet::new();
+    let mut latest = Vec::new();
+    for (at, content) in lost.iter().rev() {
+        if later.insert(content) && !found.contains_key(at) {
+            let call = known.get(&**content).and_then(|calls| calls.iter().max());
+            latest.extend(call.map(|call| (*at, call)));
+        }
+    }
+    let placed: BTreeSet<&str> = found.values().copied().collect();
+    let moved = latest.into_iter().filter(|(_, call)| !placed.contains(call.token));
+    found.extend(moved.map(|(at, call)| (at, call.token)));
+    // Where there is no token, the call was unsigned.
+    let signed = found.into_iter().filter(|(_, token)| !token.is_empty());
+    signed.map(|(at, token)| (at, token.to_owned())).collect()
 }
 
 impl<'k> Known<'k> {
@@ -166,4 +202,63 @@ fn read(text: &str) -> Option<Signature<'static>> {
         Some(tool) => signature.of_tool(&ToolName::plain(tool)),
         None => signature,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_core::canon::DecodeOptions;
+    use toolgate_core::chat;
+    use toolgate_core::seal::Sealer;
+
+    use super::*;
+
+    /// What a call says, its number, when it was kept, its token.
+    type Kept = (&'static str, usize, u64, &'static str);
+
+    /// r129, c10: what is found in a session, call by call. A call is one letter.
+    #[test]
+    fn r129_calls_are_found_by_what_they_say_each_once() {
+        let rows: [(&str, &[Kept], &[&str]); 7] = [
+            ("ab", &[("a", 0, 1, "ta"), ("b", 1, 2, "tb")], &["ta", "tb"]),
+            ("ab", &[], &["", ""]),
+            ("aa", &[("a", 0, 1, "t0"), ("a", 1, 2, "t1")], &["t0", "t1"]),
+            // Shortened: the last is the latest.
+            ("ba", &[("b", 0, 1, "tb"), ("a", 3, 2, "t3"), ("a", 7, 1, "t7")], &["tb", "t3"]),
+            // The latest is where it was: it does not come twice.
+            ("aca", &[("a", 0, 1, "t0")], &["t0", "", ""]),
+            // What was unsigned stays so, although another said the same.
+            ("ab", &[("a", 0, 2, ""), ("a", 5, 1, "t5"), ("b", 1, 3, "tb")], &["", "tb"]),
+            // Of two in one answer, the second is the latest.
+            ("xa", &[("a", 3, 1, "t3"), ("a", 4, 1, "t4")], &["", "t4"]),
+        ];
+        let sealer = Sealer::with_key([0; 32]);
+        let options = DecodeOptions { sealer: &sealer };
+        for (said, kept, want) in rows {
+            let calls = said.chars().enumerate().flat_map(|(at, letter)| {
+                let function = json!({"name": letter.to_string(), "arguments": "{}"});
+                let call =
+                    json!({"id": format!("x{at}"), "type": "function", "function": function});
+                [
+                    json!({"role": "assistant", "tool_calls": [call]}),
+                    json!({"role": "tool", "tool_call_id": format!("x{at}"), "content": "1"}),
+                ]
+            });
+            let first = json!({"role": "user", "content": "Go."});
+            let messages: Vec<_> = std::iter::once(first).chain(calls).collect();
+            let body = json!({"model": "m", "messages": messages}).to_string();
+            let request = chat::decode_request(&body, &options).unwrap().request;
+            let content = |letter: &str| {
+                let mut calls = request.calls();
+                calls.find(|call| call.tool.name == letter).map_or_else(String::new, content_key)
+            };
+            let kept = kept.iter().map(|(letter, number, time, token)| {
+                (place(&content(letter), *number), Bytes::from(format!("{time} {token}")))
+            });
+            let found = found_in(&kept.collect(), &request);
+            let found: Vec<&str> =
+                (0..want.len()).map(|at| found.get(&at).map_or("", String::as_str)).collect();
+            assert_eq!(found, want, "{said}");
+        }
+    }
 }
