@@ -211,16 +211,16 @@ impl File {
     pub(super) fn all_in(&self, at: At<'_>, most: usize) -> rusqlite::Result<Option<Map>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT substr(id, length(?3) + 1), value FROM entry
-             WHERE owner = ?1 AND kind = ?2 AND id > ?3 AND id < ?4 AND until > ?5 LIMIT ?6",
+             WHERE owner = ?1 AND kind = ?2 AND id > ?3 AND id < ?4 AND until > ?5",
         )?;
         // '0' comes behind '/'.
         let (first, behind) = (id_in(at.id, ""), format!("{}0", at.id));
-        let limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
-        let range = params![at.owner.bytes(), at.kind.name(), first, behind, now(), limit];
+        let range = params![at.owner.bytes(), at.kind.name(), first, behind, now()];
         let rows = statement.query_map(range, |row| {
             Ok((row.get::<_, String>(0)?, Bytes::from(row.get::<_, Vec<u8>>(1)?)))
         })?;
-        let all: Map = rows.collect::<rusqlite::Result<_>>()?;
+        // A LIMIT that is bound would have the statement made anew each time.
+        let all: Map = rows.take(most.saturating_add(1)).collect::<rusqlite::Result<_>>()?;
         Ok((all.len() <= most).then_some(all))
     }
 
