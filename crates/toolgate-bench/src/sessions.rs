@@ -155,8 +155,7 @@ async fn requests(toolgate: &Path, less: usize, case: &str) -> Result<()> {
     for it in Case::all(toolgate)? {
         if it.name.contains(case) {
             let (name, requests) = (it.name, it.requests(CONNECTIONS) / 3 / less);
-            let uri = |gateway: &Target| format!("{}/v1/messages", gateway.url).parse::<Uri>();
-            let uris = [uri(&memory)?, uri(&sqlite)?];
+            let uris = [it.for_gateway(&memory.url)?.uri, it.for_gateway(&sqlite.url)?.uri];
             let bodies: Bodies = Arc::new(move |number| vec![it.numbered(number)]);
             let sides = [(&memory, &uris[0], &bodies), (&sqlite, &uris[1], &bodies)];
             compare(name, sides, requests.max(CONNECTIONS)).await?;

@@ -72,6 +72,11 @@ impl Kind {
         }
     }
 
+    /// The map that an id leads into, and the name there: what [`id_in`] has joined.
+    pub(super) fn split(self, id: &str) -> Option<(&str, &str)> {
+        id.split_once('/').filter(|_| self.shape() == Shape::Map)
+    }
+
     pub(super) fn shape(self) -> Shape {
         match self {
             Self::Content => Shape::Map,

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::change::{At, Change, What, changes};
 use super::sqlite_file::{Kept, now};
-use super::{Kind, Map, Shape};
+use super::{Kind, Map};
 use crate::auth::Owner;
 
 /// What waits for the thread.
@@ -126,7 +126,7 @@ impl Pending {
         let named = put.into_iter().filter_map(|change| match change.what {
             What::Put(value) => {
                 let value = (change.until > now()).then(|| Bytes::copy_from_slice(value));
-                Some((change.at.id.get(map.id.len() + 1..)?.to_owned(), value))
+                Some((change.at.kind.split(change.at.id)?.1.to_owned(), value))
             }
             What::Append(_) => None,
         });
@@ -199,7 +199,7 @@ impl Pending {
 
 /// Where the map is that holds something, if one does.
 fn map_of(at: At<'_>) -> Option<At<'_>> {
-    let (map, _) = at.id.split_once('/').filter(|_| at.kind.shape() == Shape::Map)?;
+    let (map, _) = at.kind.split(at.id)?;
     Some(At { id: map, ..at })
 }
 

@@ -193,14 +193,11 @@ impl File {
         kind: Kind,
         ids: &[String],
     ) -> rusqlite::Result<Vec<Option<Kept>>> {
-        self.at_once(|| ids.iter().map(|id| self.get(At { owner, kind, id })).collect())
-    }
-
-    /// Reads several things. The file's locks, which cost more than a read, are taken once.
-    fn at_once<T>(&self, read: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-        if self.writing {
+        let read = || ids.iter().map(|id| self.get(At { owner, kind, id })).collect();
+        if self.writing || ids.len() < 2 {
             return read();
         }
+        // The file's locks, which cost more than a read, are taken once.
         self.connection.prepare_cached("BEGIN")?.execute([])?;
         let found = read();
         self.connection.prepare_cached("COMMIT")?.execute([])?;

@@ -159,7 +159,6 @@ impl Valkey {
         map: &str,
         names: &[String],
     ) -> Vec<Option<Bytes>> {
-        let ids = || -> Vec<String> { names.iter().map(|name| id_in(map, name)).collect() };
         if names.is_empty() {
             return Vec::new();
         }
@@ -168,7 +167,10 @@ impl Valkey {
         command.arg(name(owner, kind, map)).arg(names);
         match self.ask::<Vec<Option<Bytes>>>(&command).await {
             Some(values) => values,
-            None => self.shared.copy.get(owner, kind, &ids()),
+            None => {
+                let ids: Vec<String> = names.iter().map(|name| id_in(map, name)).collect();
+                self.shared.copy.get(owner, kind, &ids)
+            }
         }
     }
 

@@ -409,8 +409,7 @@ async fn give_back(connection: &mut MultiplexedConnection, kept: &[Kept]) -> Red
     let mut pipe = redis::pipe();
     for entry in values {
         let Some(value) = entry.values.first() else { continue };
-        let map = entry.id.split_once('/').filter(|_| entry.kind.shape() == Shape::Map);
-        if let Some((map, field)) = map {
+        if let Some((map, field)) = entry.kind.split(&entry.id) {
             let name = name(entry.owner, entry.kind, map);
             pipe.cmd("HSETNX").arg(&name).arg(field).arg(&value[..]).ignore();
             pipe.cmd("PEXPIRE").arg(name).arg(millis(entry.left)).ignore();

@@ -8,7 +8,7 @@
 //!                                            was shortened
 //! ```
 //!
-//! Everything is found again with one or two reads, however long the conversation is.
+//! Everything is found again with a few reads, however long the conversation is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -136,12 +136,12 @@ struct Known<'k> {
 /// The tokens of a request's lost calls, by their places among all calls, as far as they are among
 /// those of a session.
 fn found_in(kept: &Map, request: &Request<'_>) -> BTreeMap<usize, String> {
-    let mut known: HashMap<&str, Vec<Known<'_>>> = HashMap::new();
+    let mut latest: HashMap<&str, Known<'_>> = HashMap::new();
     for (place, value) in kept {
         let Some((content, call)) = Known::read(place, value) else { continue };
-        known.entry(content).or_default().push(call);
+        latest.entry(content).and_modify(|it| *it = call.max(*it)).or_insert(call);
     }
-    if known.is_empty() {
+    if latest.is_empty() {
         return BTreeMap::new();
     }
     let lost: Vec<_> = lost(request).collect();
@@ -153,17 +153,16 @@ fn found_in(kept: &Map, request: &Request<'_>) -> BTreeMap<usize, String> {
         }
     }
     // The last that says something is the latest, wherever it stands now, unless that has its place.
+    let placed: BTreeSet<&str> = found.values().copied().collect();
     let mut later = BTreeSet::new();
-    let mut latest = Vec::new();
     for (at, content) in lost.iter().rev() {
-        if later.insert(content) && !found.contains_key(at) {
-            let call = known.get(&**content).and_then(|calls| calls.iter().max());
-            latest.extend(call.map(|call| (*at, call)));
+        if later.insert(content)
+            && let Some(call) = latest.get(&**content)
+            && !placed.contains(call.token)
+        {
+            found.entry(*at).or_insert(call.token);
         }
     }
-    let placed: BTreeSet<&str> = found.values().copied().collect();
-    let moved = latest.into_iter().filter(|(_, call)| !placed.contains(call.token));
-    found.extend(moved.map(|(at, call)| (at, call.token)));
     // Where there is no token, the call was unsigned.
     let signed = found.into_iter().filter(|(_, token)| !token.is_empty());
     signed.map(|(at, token)| (at, token.to_owned())).collect()
