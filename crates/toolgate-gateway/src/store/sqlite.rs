@@ -20,7 +20,7 @@ use ring::digest::{SHA256, digest};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::change::{At, Change, What, changes};
+use super::change::{At, Change, What};
 use super::pending::{Ask, Pending};
 use super::recent::Recent;
 use super::sqlite_file::{File, Kept, until};
@@ -378,22 +378,13 @@ impl Home {
     ) -> rusqlite::Result<()> {
         // Somebody else may have the file for a long time.
         file.begin().or_else(|_| file.begin())?;
-        // Neighbours belong to the same pages of the file; those of one place stay in their order.
-        let mut all: Vec<Change<'_>> = changes(log).collect();
-        all.sort_by_key(|change| change.at);
-        for (number, change) in all.iter().enumerate() {
-            let next = all.get(number + 1);
-            let is_last = next.is_none_or(|next| next.at != change.at);
-            // Of what was put in one place, the last is there.
-            if is_last || matches!(change.what, What::Append(_)) {
-                let applied = file.apply(change);
-                self.noted(applied);
-            }
-        }
+        let written = file.write(log, |change| {
+            self.noted(change);
+        });
         let set = last.map_or(Ok(()), |(tail, last)| file.set_last_of(tail, last));
         // Whatever went wrong, the file is not held any longer.
         let committed = file.commit();
-        set.and(committed)
+        written.and(set).and(committed)
     }
 
     fn answer(&self, asks: Vec<Ask>) {

@@ -2,26 +2,31 @@
 //!
 //! ```text
 //!   entry        owner · kind · id ─► its value, until when it is kept
+//!   map_value    owner · kind · map · name ─► the same, for what is in maps
 //!   list         owner · kind · id ─► until when it is kept
 //!   list_value   list ─► its values, in order
 //! ```
 //!
-//! Entries are numbered in the order in which they were written, and live about equally long: the
-//! first are the oldest. What is kept for ever has numbers below zero.
+//! Entries and values of maps are numbered in the order in which they were written, and live about
+//! equally long: the first are the oldest. What is kept for ever has numbers below zero.
+//!
+//! Ids of entries begin with the time, so that new ones are added at one end. Those of maps come from
+//! anywhere: their values are found by a short [`Place`], of which a page holds very many, so that
+//! there are few pages to write.
 
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
-use super::change::{At, Change, What, changes};
+use super::change::{At, What, changes};
 use super::tail::Batch;
-use super::{KEY, Kind, Map, Shape, id_in, owner_of_the_gateway};
+use super::{KEY, Kind, Map, Shape, owner_of_the_gateway};
 use crate::auth::Owner;
 use crate::clock;
 
 /// What each version of the schema adds to the one before. Never change one that was released.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE entry (
         number INTEGER PRIMARY KEY,
@@ -91,6 +96,19 @@ const MIGRATIONS: [&str; 3] = [
     DELETE FROM entry WHERE kind IN ('answer', 'item');
     UPDATE entry SET kind = 'answer' WHERE kind = 'turn';
     UPDATE entry SET value = CAST('{}' || char(10) || value AS BLOB) WHERE kind = 'events';
+    ",
+    // What is in maps, which were entries, is found by its place. `fill_maps` takes them over.
+    "
+    CREATE TABLE map_value (
+        number INTEGER PRIMARY KEY,
+        place INTEGER NOT NULL UNIQUE,
+        owner BLOB NOT NULL,
+        kind TEXT NOT NULL,
+        map TEXT NOT NULL,
+        name TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        value BLOB NOT NULL
+    ) STRICT;
     ",
 ];
 
@@ -173,17 +191,32 @@ impl File {
         committed.map(drop)
     }
 
-    /// The value of an entry, if it is not too old.
+    /// The value of an entry or in a map, if it is not too old.
     pub(super) fn get(&self, at: At<'_>) -> rusqlite::Result<Option<Kept>> {
-        self.connection
-            .prepare_cached(
-                "SELECT value, until FROM entry
-                 WHERE owner = ? AND kind = ? AND id = ? AND until > ?",
-            )?
-            .query_row(params![at.owner.bytes(), at.kind.name(), at.id, now()], |row| {
-                Ok(Kept { value: row.get::<_, Vec<u8>>(0)?.into(), until: row.get(1)? })
-            })
-            .optional()
+        let (owner, kind) = (at.owner.bytes(), at.kind.name());
+        let kept = |row: &Row<'_>| {
+            Ok(Kept { value: row.get::<_, Vec<u8>>(0)?.into(), until: row.get(1)? })
+        };
+        let found = if let Some((map, name)) = at.kind.split(at.id) {
+            self.connection
+                .prepare_cached(
+                    "SELECT value, until FROM map_value
+                     WHERE place = ? AND owner = ? AND kind = ? AND map = ? AND name = ?
+                         AND until > ?",
+                )?
+                .query_row(
+                    params![Place::of(at, map).of_name(name), owner, kind, map, name, now()],
+                    kept,
+                )
+        } else {
+            self.connection
+                .prepare_cached(
+                    "SELECT value, until FROM entry
+                     WHERE owner = ? AND kind = ? AND id = ? AND until > ?",
+                )?
+                .query_row(params![owner, kind, at.id, now()], kept)
+        };
+        found.optional()
     }
 
     /// The values of several entries.
@@ -207,13 +240,12 @@ impl File {
     /// What is in a map and not too old, unless it is more than `most`.
     pub(super) fn all_in(&self, at: At<'_>, most: usize) -> rusqlite::Result<Option<Map>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT substr(id, length(?3) + 1), value FROM entry
-             WHERE owner = ?1 AND kind = ?2 AND id > ?3 AND id < ?4 AND until > ?5",
+            "SELECT name, value FROM map_value
+             WHERE place BETWEEN ? AND ? AND owner = ? AND kind = ? AND map = ? AND until > ?",
         )?;
-        // '0' comes behind '/'.
-        let (first, behind) = (id_in(at.id, ""), format!("{}0", at.id));
-        let range = params![at.owner.bytes(), at.kind.name(), first, behind, now()];
-        let rows = statement.query_map(range, |row| {
+        let (first, last) = Place::of(at, at.id).all();
+        let key = params![first, last, at.owner.bytes(), at.kind.name(), at.id, now()];
+        let rows = statement.query_map(key, |row| {
             Ok((row.get::<_, String>(0)?, Bytes::from(row.get::<_, Vec<u8>>(1)?)))
         })?;
         // A LIMIT that is bound would have the statement made anew each time.
@@ -221,12 +253,29 @@ impl File {
         Ok((all.len() <= most).then_some(all))
     }
 
-    /// Writes something.
-    pub(super) fn apply(&mut self, change: &Change<'_>) -> rusqlite::Result<()> {
-        match &change.what {
-            What::Put(value) => self.put(change.at, value, change.until),
-            What::Append(values) => self.append(change.at, values, change.until),
+    /// Writes the changes of a log, each of which may fail for itself.
+    pub(super) fn write(
+        &mut self,
+        log: &[u8],
+        mut note: impl FnMut(rusqlite::Result<()>),
+    ) -> rusqlite::Result<()> {
+        self.begin()?;
+        self.unseen += log.len() as u64;
+        let mut put = Put::new(&self.connection)?;
+        let mut added = Vec::new();
+        for change in changes(log) {
+            match change.what {
+                What::Put(value) => note(put.put(change.at, value, change.until)),
+                What::Append(values) => added.push((change.at, values, change.until)),
+            }
         }
+        drop(put);
+        // Lists begin anywhere in the file: neighbours belong to the same pages of it.
+        added.sort_by_key(|(at, ..)| *at);
+        for (at, values, until) in added {
+            note(self.append(at, &values, until));
+        }
+        Ok(())
     }
 
     /// Writes what a tail holds, as far as it is not there.
@@ -234,9 +283,9 @@ impl File {
         let known = self.last_of(tail)?;
         let mut last = known;
         for batch in batches.iter().filter(|batch| batch.number > known) {
-            for change in changes(&batch.log) {
-                self.apply(&change)?;
-            }
+            let mut written = Ok(());
+            self.write(&batch.log, |it| written = std::mem::replace(&mut written, Ok(())).and(it))?;
+            written?;
             last = batch.number;
         }
         if last > known {
@@ -267,19 +316,6 @@ impl File {
             i64::MAX,
             last.to_string().as_bytes()
         ])?;
-        Ok(())
-    }
-
-    /// Writes an entry, in place of the one before.
-    fn put(&mut self, at: At<'_>, value: &[u8], until: i64) -> rusqlite::Result<()> {
-        self.begin()?;
-        self.connection
-            .prepare_cached(
-                "INSERT OR REPLACE INTO entry (owner, kind, id, until, value)
-                 VALUES (?, ?, ?, ?, ?)",
-            )?
-            .execute(params![at.owner.bytes(), at.kind.name(), at.id, until, value])?;
-        self.unseen += value.len() as u64;
         Ok(())
     }
 
@@ -339,14 +375,17 @@ impl File {
     /// Lets go of what is too old.
     fn sweep(&mut self) -> rusqlite::Result<()> {
         self.begin()?;
-        self.connection
-            .prepare_cached(
-                "DELETE FROM entry WHERE number >= 0 AND number < coalesce(
-                     (SELECT number FROM entry WHERE number >= 0 AND until > ?1
-                      ORDER BY number LIMIT 1), 9223372036854775807)",
-            )?
-            .execute([now()])?;
-        self.connection.prepare_cached("DELETE FROM list WHERE until <= ?")?.execute([now()])?;
+        for sweep in [
+            "DELETE FROM entry WHERE number >= 0 AND number < coalesce(
+                 (SELECT number FROM entry WHERE number >= 0 AND until > ?1
+                  ORDER BY number LIMIT 1), 9223372036854775807)",
+            "DELETE FROM map_value WHERE number < coalesce(
+                 (SELECT number FROM map_value WHERE until > ?1
+                  ORDER BY number LIMIT 1), 9223372036854775807)",
+            "DELETE FROM list WHERE until <= ?",
+        ] {
+            self.connection.prepare_cached(sweep)?.execute([now()])?;
+        }
         self.swept = Instant::now();
         Ok(())
     }
@@ -354,28 +393,38 @@ impl File {
     /// Lets go of the oldest where there is too much. Looking costs a little, so that it is done
     /// when a part of what fits has been written.
     fn shrink(&mut self) -> rusqlite::Result<()> {
+        /// Until when the oldest is kept, and how it goes.
+        const OLDEST: [(&str, &str); 3] = [
+            (
+                "SELECT until FROM entry WHERE number >= 0 ORDER BY number LIMIT 1",
+                "DELETE FROM entry WHERE number IN (
+                     SELECT number FROM entry WHERE number >= 0 ORDER BY number LIMIT 16)",
+            ),
+            (
+                "SELECT until FROM map_value ORDER BY number LIMIT 1",
+                "DELETE FROM map_value WHERE number IN (
+                     SELECT number FROM map_value ORDER BY number LIMIT 64)",
+            ),
+            (
+                "SELECT until FROM list ORDER BY until LIMIT 1",
+                "DELETE FROM list WHERE number IN (SELECT number FROM list ORDER BY until LIMIT 8)",
+            ),
+        ];
         if self.unseen < self.limit / 64 {
             return Ok(());
         }
         self.unseen = 0;
         while self.used()? > self.limit {
-            let oldest = |sql: &str| -> rusqlite::Result<Option<i64>> {
-                self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()
-            };
-            let entry =
-                oldest("SELECT until FROM entry WHERE number >= 0 ORDER BY number LIMIT 1")?;
-            let list = oldest("SELECT until FROM list ORDER BY until LIMIT 1")?;
-            let delete = match (entry, list) {
-                (None, None) => return Ok(()),
-                (Some(entry), list) if list.is_none_or(|list| entry <= list) => {
-                    "DELETE FROM entry WHERE number IN (
-                         SELECT number FROM entry WHERE number >= 0 ORDER BY number LIMIT 16)"
+            let mut oldest: Option<(i64, &str)> = None;
+            for (look, delete) in OLDEST {
+                let mut look = self.connection.prepare_cached(look)?;
+                let until: Option<i64> = look.query_row([], |row| row.get(0)).optional()?;
+                if let Some(until) = until.filter(|it| oldest.is_none_or(|(first, _)| *it < first))
+                {
+                    oldest = Some((until, delete));
                 }
-                (Some(_) | None, _) => {
-                    "DELETE FROM list WHERE number IN (
-                         SELECT number FROM list ORDER BY until LIMIT 8)"
-                }
-            };
+            }
+            let Some((_, delete)) = oldest else { return Ok(()) };
             self.connection.prepare_cached(delete)?.execute([])?;
         }
         Ok(())
@@ -389,6 +438,43 @@ impl File {
         };
         let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
         Ok(pages * number("PRAGMA page_size")?)
+    }
+}
+
+/// What is done for everything that is put.
+struct Put<'f> {
+    entry: CachedStatement<'f>,
+    map_value: CachedStatement<'f>,
+}
+
+impl<'f> Put<'f> {
+    fn new(connection: &'f Connection) -> rusqlite::Result<Self> {
+        let entry = connection.prepare_cached(
+            "INSERT OR REPLACE INTO entry (owner, kind, id, until, value) VALUES (?, ?, ?, ?, ?)",
+        )?;
+        // Where another value has the same place, that one stays.
+        let map_value = connection.prepare_cached(
+            "INSERT INTO map_value (place, owner, kind, map, name, until, value)
+             VALUES (?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT (place) DO UPDATE SET
+                 number = (SELECT max(number) + 1 FROM map_value),
+                 until = excluded.until, value = excluded.value
+             WHERE owner = excluded.owner AND kind = excluded.kind AND map = excluded.map
+                 AND name = excluded.name",
+        )?;
+        Ok(Self { entry, map_value })
+    }
+
+    /// Writes an entry or into a map, in place of what was there.
+    fn put(&mut self, at: At<'_>, value: &[u8], until: i64) -> rusqlite::Result<()> {
+        let (owner, kind) = (at.owner.bytes(), at.kind.name());
+        if let Some((map, name)) = at.kind.split(at.id) {
+            let place = Place::of(at, map).of_name(name);
+            self.map_value.execute(params![place, owner, kind, map, name, until, value])?;
+        } else {
+            self.entry.execute(params![owner, kind, at.id, until, value])?;
+        }
+        Ok(())
     }
 }
 
@@ -406,8 +492,61 @@ fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     for step in &MIGRATIONS[version..] {
         connection.execute_batch(step)?;
     }
+    if version < MAPS {
+        fill_maps(connection)?;
+    }
     connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
     connection.execute_batch("COMMIT")
+}
+
+/// The version that has maps.
+const MAPS: usize = 4;
+
+/// Brings what is in maps from where it was before.
+fn fill_maps(connection: &Connection) -> rusqlite::Result<()> {
+    let mut all = connection.prepare(
+        "SELECT owner, id, until, value FROM entry WHERE kind = 'content' ORDER BY number",
+    )?;
+    let (mut rows, mut put) = (all.query([])?, Put::new(connection)?);
+    while let Some(row) = rows.next()? {
+        let (owner, id, until): ([u8; 16], String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let at = At { owner: Owner::kept(owner), kind: Kind::Content, id: &id };
+        // The oldest form was not that of a map, and is not read any more.
+        if at.kind.split(at.id).is_some() {
+            put.put(at, &row.get::<_, Vec<u8>>(3)?, until)?;
+        }
+    }
+    connection.execute("DELETE FROM entry WHERE kind = 'content'", []).map(drop)
+}
+
+/// Where a map is: a number that belongs to it, and seldom to another. Its values are beside each
+/// other, each at a number that belongs to its name. It stands in files: it is never changed.
+#[derive(Clone, Copy, Debug)]
+struct Place(u32);
+
+impl Place {
+    fn of(at: At<'_>, map: &str) -> Self {
+        let mut sum = flate2::Crc::new();
+        for bytes in [at.owner.bytes(), at.kind.name().as_bytes(), b"/", map.as_bytes()] {
+            sum.update(bytes);
+        }
+        Self(sum.sum())
+    }
+
+    /// Where the first and the last value can be.
+    fn all(self) -> (i64, i64) {
+        (self.with(0), self.with(u32::MAX))
+    }
+
+    fn of_name(self, name: &str) -> i64 {
+        let mut sum = flate2::Crc::new();
+        sum.update(name.as_bytes());
+        self.with(sum.sum())
+    }
+
+    fn with(self, low: u32) -> i64 {
+        (u64::from(self.0) << 32 | u64::from(low)).cast_signed()
+    }
 }
 
 /// What is kept for ever has numbers below zero: the key has -1, the first tail this.
@@ -452,7 +591,9 @@ mod tests {
             (5, owner, "item", "i", vec![b"a".to_vec()]),
             (6, owner, "events", "a", vec![b"data: 1\n\n".to_vec()]),
             (7, owner, "turn", "d", vec![b"{\"deleted\":true}\n".to_vec()]),
-            (8, owner, "content", "c", vec![b"1".to_vec()]),
+            (8, owner, "content", "m/c/1", vec![b"1".to_vec()]),
+            (9, owner, "content", "m/c/2", vec![b"2".to_vec()]),
+            (10, owner, "content", "c", vec![b"1".to_vec()]),
         ];
         for (number, owner, kind, id, values) in rows {
             let insert = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, 1)";
@@ -470,9 +611,29 @@ mod tests {
         let deleted = file.get(at(Kind::Answer, "d")).unwrap().unwrap().value;
         assert_eq!(deleted, "{\"behind\":{\"deleted\":true},\"question\":0}\n");
         assert_eq!(file.get(at(Kind::Events, "a")).unwrap().unwrap().value, "{}\ndata: 1\n\n");
-        assert_eq!(file.get(at(Kind::Content, "c")).unwrap().unwrap().value, "1");
+        let map = file.all_in(at(Kind::Content, "m"), 2).unwrap().unwrap();
+        assert!(map.into_iter().eq([("c/1".into(), "1".into()), ("c/2".into(), "2".into())]));
         assert_eq!(file.list(at(Kind::Log, "l")).unwrap(), ["1", "2"]);
         assert_eq!(file.key([9; 32]).unwrap(), [3; 32]);
+    }
+
+    /// Nobody can put something in the place of another's, not even where both have the same place.
+    #[test]
+    fn a_place_that_is_taken_stays_with_whom_it_belongs_to() {
+        let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
+        file.begin().unwrap();
+        let (one, two) = (Owner::of("one"), Owner::of("two"));
+        let at = |owner, id| At { owner, kind: Kind::Content, id };
+        let mut put = Put::new(&file.connection).unwrap();
+        put.put(at(one, "m/a"), b"1", i64::MAX).unwrap();
+        let place = Place::of(at(two, "m/a"), "m").of_name("a");
+        file.connection.execute("UPDATE map_value SET place = ?", [place]).unwrap();
+        put.put(at(two, "m/a"), b"2", i64::MAX).unwrap();
+        let owner: Vec<u8> =
+            file.connection.query_row("SELECT owner FROM map_value", [], |row| row.get(0)).unwrap();
+        assert_eq!(owner, one.bytes());
+        assert!(file.get(at(two, "m/a")).unwrap().is_none());
+        assert!(file.all_in(at(two, "m"), 9).unwrap().unwrap().is_empty());
     }
 
     /// r128: age alone lets go, and what is kept for ever stays.
@@ -482,20 +643,29 @@ mod tests {
         file.key([9; 32]).unwrap();
         let at = |id| At { owner: Owner::of("o"), kind: Kind::Answer, id };
         let log = At { kind: Kind::Log, ..at("l") };
+        let named = |id| At { kind: Kind::Content, ..at(id) };
         let count = |file: &File, table: &str| -> i64 {
             let count = format!("SELECT count(*) FROM {table}");
             file.connection.query_row(&count, [], |row| row.get(0)).unwrap()
         };
+        file.begin().unwrap();
+        let mut put = Put::new(&file.connection).unwrap();
         for id in ["a", "b"] {
-            file.put(at(id), b"", now()).unwrap();
+            put.put(at(id), b"", now()).unwrap();
         }
-        file.put(at("c"), b"", now() + 60_000).unwrap();
+        put.put(at("c"), b"", now() + 60_000).unwrap();
+        // What is put again is new: it does not hold up what came between.
+        put.put(named("m/a"), b"", now() + 60_000).unwrap();
+        put.put(named("m/b"), b"", now()).unwrap();
+        put.put(named("m/a"), b"", now() + 60_000).unwrap();
+        drop(put);
         file.append(log, &[b"1"], now()).unwrap();
         file.sweep().unwrap();
         file.commit().unwrap();
-        let counts = ["entry", "list", "list_value"].map(|table| count(&file, table));
-        assert_eq!(counts, [2, 0, 0]);
+        let tables = ["entry", "map_value", "list", "list_value"];
+        assert_eq!(tables.map(|table| count(&file, table)), [2, 1, 0, 0]);
         assert!(file.get(at("c")).unwrap().is_some());
+        assert!(file.get(named("m/a")).unwrap().is_some());
         assert_eq!(file.key([1; 32]).unwrap(), [9; 32]);
     }
 }
