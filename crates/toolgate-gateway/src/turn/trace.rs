@@ -24,7 +24,7 @@ const HEADERS: [&str; 3] = ["x-claude-code-session-id", "session-id", "x-session
 /// The longest name of a session that is believed.
 const LONGEST: usize = 256;
 /// How much of a conversation's opening tells it from others.
-const OPENING: usize = 4096;
+const OPENING: usize = 2048;
 
 /// The session that a request's headers name.
 pub(crate) fn session_of(headers: &HeaderMap) -> Option<String> {
