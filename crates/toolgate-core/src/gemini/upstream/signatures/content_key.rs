@@ -1,12 +1,13 @@
 //! Finding a call again when the client has changed its id.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::ops::Range;
 
-use serde_json::Value;
+use serde_json::Number;
 use sha2::{Digest as _, Sha256};
 
 use crate::canon::{Call, CallInput};
-use crate::json::{Raw, write};
+use crate::json::{Cursor, Kind, Raw, write};
 
 /// The key of a call by what it says: the tool, and the arguments whatever the order of their
 /// members. Calls that say the same have the same key; their place must tell them apart.
@@ -55,46 +56,75 @@ fn digest(call: &Call<'_>) -> [u8; 32] {
 /// Members in order of their names, no white space, integral numbers without a fraction.
 fn canonical(raw: &Raw<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.get().len());
-    match serde_json::from_str::<Value>(raw.get()) {
-        Ok(value) => write_sorted(&mut out, &value),
-        // Deeper than serde_json reads: the text itself must do.
-        Err(_) => write::compact(&mut out, raw.get()),
-    }
+    write_sorted(&mut out, &mut Cursor::new(&raw.borrowed()), DEEPEST);
     out
 }
 
-/// As deep as serde_json reads, which has a limit of its own.
-fn write_sorted(out: &mut Vec<u8>, value: &Value) {
-    match value {
-        Value::Null => out.extend_from_slice(b"null"),
-        Value::Bool(value) => out.extend_from_slice(value.to_string().as_bytes()),
-        Value::Number(number) => {
-            let text = match number.as_f64() {
-                Some(float) if !number.is_i64() && !number.is_u64() && float.fract() == 0.0 => {
-                    format!("{float:.0}")
-                }
-                _ => number.to_string(),
-            };
-            out.extend_from_slice(text.as_bytes());
-        }
-        Value::String(text) => write::string(out, text),
-        Value::Array(items) => {
+/// What is deeper is taken as it stands.
+const DEEPEST: usize = 128;
+
+fn write_sorted(out: &mut Vec<u8>, cursor: &mut Cursor<'_>, depth: usize) {
+    match cursor.kind() {
+        Kind::Array if depth > 0 => {
             out.push(b'[');
-            for item in items {
+            cursor.enter();
+            while cursor.next_element() {
                 write::comma(out);
-                write_sorted(out, item);
+                write_sorted(out, cursor, depth - 1);
             }
             out.push(b']');
         }
-        Value::Object(members) => {
-            let sorted: BTreeMap<_, _> = members.iter().collect();
+        Kind::Object if depth > 0 => {
             out.push(b'{');
-            for (name, value) in sorted {
-                write::key(out, name);
-                write_sorted(out, value);
-            }
+            write_members(out, cursor, depth - 1);
             out.push(b'}');
         }
+        Kind::Array | Kind::Object => write::compact(out, cursor.value().get()),
+        Kind::String => match cursor.value().text() {
+            Some(text) => write::string(out, &text.decode()),
+            None => out.extend_from_slice(b"\"\""),
+        },
+        Kind::Number => write_number(out, cursor.value().get()),
+        Kind::Null | Kind::Bool => out.extend_from_slice(cursor.value().get().as_bytes()),
+    }
+}
+
+/// Of members with the same name, the last counts.
+fn write_members(out: &mut Vec<u8>, cursor: &mut Cursor<'_>, depth: usize) {
+    let first = out.len();
+    // Where each of them was written.
+    let mut members: Vec<(Cow<'_, str>, Range<usize>)> = Vec::new();
+    cursor.enter();
+    while let Some(name) = cursor.next_key() {
+        write::comma(out);
+        let start = out.len();
+        write::string(out, &name);
+        out.push(b':');
+        write_sorted(out, cursor, depth);
+        members.push((name, start..out.len()));
+    }
+    if members.is_sorted_by(|(one, _), (next, _)| one < next) {
+        return;
+    }
+    members.sort_by(|(one, _), (next, _)| one.cmp(next));
+    let written = out.split_off(first);
+    for (at, (name, place)) in members.iter().enumerate() {
+        if members.get(at + 1).is_none_or(|(next, _)| next != name) {
+            write::comma(out);
+            out.extend_from_slice(&written[place.start - first..place.end - first]);
+        }
+    }
+}
+
+fn write_number(out: &mut Vec<u8>, text: &str) {
+    let number = serde_json::from_str::<Number>(text).ok();
+    let float = number.filter(|it| !it.is_i64() && !it.is_u64()).and_then(|it| it.as_f64());
+    match float {
+        Some(float) if float.fract() == 0.0 => {
+            out.extend_from_slice(format!("{float:.0}").as_bytes())
+        }
+        Some(float) => out.extend_from_slice(float.to_string().as_bytes()),
+        None => out.extend_from_slice(text.as_bytes()),
     }
 }
 
@@ -118,12 +148,27 @@ mod tests {
         for (ours, theirs) in [
             (r#"{"path":"a","n":1}"#, r#"{ "n": 1.0, "path": "a" }"#),
             (r#"{"path":"a","n":1}"#, r#"{"path":"\u0061","n":1}"#),
+            (r#"{"b":{"d":1,"c":[2,{}]},"a":"ä"}"#, r#"{"a":"\u00e4","b":{"c":[2e0,{}],"d":1}}"#),
+            (r#"{"a":2,"b":1}"#, r#"{"b":3,"a":2,"b":1}"#),
+            (r#"{"n":0.1,"m":-10}"#, r#"{"m":-1e1,"n":1e-1}"#),
+            (r#"{"n":18446744073709551615}"#, r#"{ "n" : 18446744073709551615 }"#),
         ] {
             assert_eq!(content_key(&call("tg1", ours)), content_key(&call("x-9", theirs)));
         }
+        for (ours, theirs) in [
+            (r#"{"a":1,"b":2}"#, r#"{"a":2,"b":1}"#),
+            (r#"{"a":"1"}"#, r#"{"a":1}"#),
+            (r#"{"a":[1,2]}"#, r#"{"a":[2,1]}"#),
+            (r#"{"n":18446744073709551615}"#, r#"{"n":18446744073709551614}"#),
+            (r#"{"a":{"b":1}}"#, r#"{"a":{},"b":1}"#),
+        ] {
+            assert_ne!(content_key(&call("a", ours)), content_key(&call("a", theirs)));
+        }
         assert_ne!(content_key(&call("a", "{}")), content_key(&call("a", "[]")));
-        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
-        let deep = Raw::parse(deep);
-        assert!(deep.is_none_or(|raw| !canonical(&raw).is_empty()));
+        for (open, close) in [("[", "]"), ("{\"b\":1,\"a\":", "}")] {
+            let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+            let deep = Raw::parse(deep);
+            assert!(deep.is_none_or(|raw| !canonical(&raw).is_empty()));
+        }
     }
 }
