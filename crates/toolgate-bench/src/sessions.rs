@@ -164,12 +164,14 @@ async fn requests(toolgate: &Path, less: usize, case: &str) -> Result<()> {
     Ok(())
 }
 
-/// Measures two sides by turns, and prints the medians.
+/// Measures two sides by turns, and prints the medians: of each, and of what one is more than the
+/// other in the same turn, because machines are not equally fast all the time.
 async fn compare(name: &str, sides: [(&Target, &Uri, &Bodies); 2], requests: usize) -> Result<()> {
-    const ROUNDS: usize = 9;
-    let mut cpu = [Vec::new(), Vec::new()];
+    const ROUNDS: usize = 15;
+    let mut rounds: Vec<[f64; 2]> = Vec::new();
     let mut number = 0;
     for round in 0..=ROUNDS {
+        let mut cpu = [0.0; 2];
         for (which, (gateway, uri, bodies)) in sides.into_iter().enumerate() {
             let load = async {
                 let round = sent(uri, bodies, number, requests).await?;
@@ -179,17 +181,20 @@ async fn compare(name: &str, sides: [(&Target, &Uri, &Bodies); 2], requests: usi
             };
             let measured = gateway.measured(load).await?;
             number += requests;
-            // The first round opens connections and fills caches.
-            if round > 0 {
-                cpu[which].push(measured.cpu);
-            }
+            cpu[which] = measured.cpu.as_secs_f64() * 1e6 / requests as f64;
+        }
+        // The first round opens connections and fills caches.
+        if round > 0 {
+            rounds.push(cpu);
         }
     }
-    let [before, after] = cpu.map(|mut rounds| {
-        rounds.sort_unstable();
-        rounds[ROUNDS / 2].as_secs_f64() * 1e6 / requests as f64
-    });
-    let more = (after / before.max(0.001) - 1.0) * 100.0;
+    let median = |value: fn(&[f64; 2]) -> f64| {
+        let mut values: Vec<f64> = rounds.iter().map(value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        values[ROUNDS / 2]
+    };
+    let (before, after) = (median(|[before, _]| *before), median(|[_, after]| *after));
+    let more = (median(|[before, after]| after / before.max(0.001)) - 1.0) * 100.0;
     println!("{name:<40} {before:>12.1} {after:>12.1} {more:>7.0}%");
     Ok(())
 }
