@@ -441,7 +441,7 @@ impl File {
     }
 }
 
-/// What is done for everything that is put.
+/// The statements for what is put, looked for once.
 struct Put<'f> {
     entry: CachedStatement<'f>,
     map_value: CachedStatement<'f>,
