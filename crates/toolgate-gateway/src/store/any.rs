@@ -56,6 +56,11 @@ pub(super) fn id_in(map: &str, name: &str) -> String {
     [map, "/", name].concat()
 }
 
+/// The ids of several values of a map.
+pub(super) fn ids_in(map: &str, names: &[String]) -> Vec<String> {
+    names.iter().map(|name| id_in(map, name)).collect()
+}
+
 impl Kind {
     /// Whether an entry stays what it is as long as it is there.
     pub(super) fn is_constant(self) -> bool {
@@ -292,8 +297,7 @@ impl Store {
         if let Place::Valkey(valkey) = &self.place {
             return valkey.get_in(owner, kind, map, names).await;
         }
-        let ids: Vec<String> = names.iter().map(|name| id_in(map, name)).collect();
-        self.get(owner, kind, &ids).await
+        self.get(owner, kind, &ids_in(map, names)).await
     }
 
     /// All that is in a map, unless it is more than `most`.

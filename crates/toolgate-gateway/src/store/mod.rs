@@ -23,5 +23,5 @@ mod tests;
 mod valkey;
 mod valkey_server;
 
-use any::{KEY, Shape, id_in, owner_of_the_gateway};
+use any::{KEY, Shape, id_in, ids_in, owner_of_the_gateway};
 pub(crate) use any::{Kind, Map, Opening, Store, StoreError};

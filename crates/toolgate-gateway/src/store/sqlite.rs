@@ -379,7 +379,9 @@ impl Home {
         // Somebody else may have the file for a long time.
         file.begin().or_else(|_| file.begin())?;
         let written = file.write(log, |change| {
+            // The others are kept all the same.
             self.noted(change);
+            Ok(())
         });
         let set = last.map_or(Ok(()), |(tail, last)| file.set_last_of(tail, last));
         // Whatever went wrong, the file is not held any longer.

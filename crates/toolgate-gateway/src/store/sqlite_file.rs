@@ -253,11 +253,12 @@ impl File {
         Ok((all.len() <= most).then_some(all))
     }
 
-    /// Writes the changes of a log, each of which may fail for itself.
+    /// Writes the changes of a log. What comes of each is told to `note`, which says whether that is
+    /// the end of it.
     pub(super) fn write(
         &mut self,
         log: &[u8],
-        mut note: impl FnMut(rusqlite::Result<()>),
+        mut note: impl FnMut(rusqlite::Result<()>) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
         self.begin()?;
         self.unseen += log.len() as u64;
@@ -265,7 +266,7 @@ impl File {
         let mut added = Vec::new();
         for change in changes(log) {
             match change.what {
-                What::Put(value) => note(put.put(change.at, value, change.until)),
+                What::Put(value) => note(put.put(change.at, value, change.until))?,
                 What::Append(values) => added.push((change.at, values, change.until)),
             }
         }
@@ -273,7 +274,7 @@ impl File {
         // Lists begin anywhere in the file: neighbours belong to the same pages of it.
         added.sort_by_key(|(at, ..)| *at);
         for (at, values, until) in added {
-            note(self.append(at, &values, until));
+            note(self.append(at, &values, until))?;
         }
         Ok(())
     }
@@ -283,9 +284,7 @@ impl File {
         let known = self.last_of(tail)?;
         let mut last = known;
         for batch in batches.iter().filter(|batch| batch.number > known) {
-            let mut written = Ok(());
-            self.write(&batch.log, |it| written = std::mem::replace(&mut written, Ok(())).and(it))?;
-            written?;
+            self.write(&batch.log, |change| change)?;
             last = batch.number;
         }
         if last > known {

@@ -20,7 +20,7 @@ use redis::{Client, Cmd, FromRedisValue};
 use tokio::sync::{mpsc, oneshot};
 
 use super::valkey_server::{self, PATIENCE, Shared, Write};
-use super::{Kind, Map, Opening, StoreError, id_in};
+use super::{Kind, Map, Opening, StoreError, id_in, ids_in};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -167,10 +167,7 @@ impl Valkey {
         command.arg(name(owner, kind, map)).arg(names);
         match self.ask::<Vec<Option<Bytes>>>(&command).await {
             Some(values) => values,
-            None => {
-                let ids: Vec<String> = names.iter().map(|name| id_in(map, name)).collect();
-                self.shared.copy.get(owner, kind, &ids)
-            }
+            None => self.shared.copy.get(owner, kind, &ids_in(map, names)),
         }
     }
 
