@@ -1,11 +1,17 @@
 """litellm as a client, on each of its providers."""
 
+import gc
 import json
 
 import litellm
 from toolbox import FORCED, FORMAT, KEY, MOST, OPTIONS, PROMPT, URL, main, model, run, specs
 
 PROVIDERS = {"anthropic": URL, "openai": f"{URL}/v1", "gemini": f"{URL}/v1beta"}
+
+
+# litellm leaves streams half read to the collector. Where that runs inside of httpcore's pool, closing
+# one waits for a lock that the same thread holds, for ever: it runs between requests only.
+gc.disable()
 
 
 def ask(**question):
@@ -30,6 +36,7 @@ def program():
             now["tool_choice"] = {"type": "function", "function": {"name": FORCED}}
         name = f"{provider}/{model(at)}"
         completion = ask(model=name, messages=messages, **where, **more, **now)
+        gc.collect()
         message = completion.choices[0].message
         messages.append(message.model_dump())
         if not message.tool_calls:
