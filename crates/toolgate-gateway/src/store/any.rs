@@ -1,6 +1,5 @@
 //! Any of the stores, by what the configuration says.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,8 +17,6 @@ use crate::metrics::StoreMetrics;
 pub enum Kind {
     /// An answer with its question, by its id.
     Answer,
-    /// The tokens of calls, by session; in there, by content and number. A map.
-    Content,
     /// What a conversation is called and when it began, by its id.
     Conversation,
     /// The events of an answer that was made in the background, by its id.
@@ -30,6 +27,8 @@ pub enum Kind {
     Live,
     /// What was said in a conversation, by its id. A list.
     Log,
+    /// The ids of others, by map and name, in stores that cannot keep them with the others.
+    Map,
     /// The gateway's own: the key that authenticates envelopes.
     Own,
     /// A text that answers have in common, by its hash.
@@ -48,17 +47,22 @@ pub(super) enum Shape {
     Map,
 }
 
-/// The values of a map, by their names.
-pub(crate) type Map = BTreeMap<String, Bytes>;
-
-/// The id of a map's value, where it is an entry of its own. Ids of maps have no slash.
-pub(super) fn id_in(map: &str, name: &str) -> String {
-    [map, "/", name].concat()
+/// What is looked for in a map.
+#[derive(Clone, Debug)]
+pub enum Look {
+    /// All, unless it is more than this.
+    All(usize),
+    /// What has these names.
+    Named(Vec<String>),
 }
 
-/// The ids of several values of a map.
-pub(super) fn ids_in(map: &str, names: &[String]) -> Vec<String> {
-    names.iter().map(|name| id_in(map, name)).collect()
+/// What is in a map: names, and the ids behind them, what was put there first before the others.
+pub(super) type Listing = Vec<(String, String)>;
+
+/// The id of what a map has under a name, where it is an entry of its own. Maps have no slash in
+/// their names.
+pub(super) fn id_in(map: &str, name: &str) -> String {
+    [map, "/", name].concat()
 }
 
 impl Kind {
@@ -70,7 +74,7 @@ impl Kind {
     /// Whether an entry is read in no time, also from a disk.
     pub(super) fn is_short(self) -> bool {
         match self {
-            Self::Content | Self::Conversation | Self::Live | Self::Own | Self::Signature => true,
+            Self::Conversation | Self::Live | Self::Map | Self::Own | Self::Signature => true,
             Self::Answer | Self::Events | Self::Hidden | Self::Log | Self::Shared | Self::Tools => {
                 false
             }
@@ -79,13 +83,13 @@ impl Kind {
 
     /// The map that an id leads into, and the name there: what [`id_in`] has joined.
     pub(super) fn split(self, id: &str) -> Option<(&str, &str)> {
-        id.split_once('/').filter(|_| self.shape() == Shape::Map)
+        (self.shape() == Shape::Map).then(|| id.split_once('/')).flatten()
     }
 
     pub(super) fn shape(self) -> Shape {
         match self {
-            Self::Content => Shape::Map,
             Self::Log => Shape::List,
+            Self::Map => Shape::Map,
             Self::Answer
             | Self::Conversation
             | Self::Events
@@ -102,17 +106,19 @@ impl Kind {
     pub(super) fn named(name: &str) -> Option<Self> {
         let all = [
             Self::Answer,
-            Self::Content,
             Self::Conversation,
             Self::Events,
             Self::Hidden,
             Self::Live,
             Self::Log,
+            Self::Map,
             Self::Own,
             Self::Shared,
             Self::Signature,
             Self::Tools,
         ];
+        // What older versions called maps.
+        let name = if name == "content" { Self::Map.name() } else { name };
         all.into_iter().find(|kind| kind.name() == name)
     }
 
@@ -120,12 +126,12 @@ impl Kind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Answer => "answer",
-            Self::Content => "content",
             Self::Conversation => "conversation",
             Self::Events => "events",
             Self::Hidden => "hidden",
             Self::Live => "live",
             Self::Log => "log",
+            Self::Map => "map",
             Self::Own => "own",
             Self::Shared => "shared",
             Self::Signature => "signature",
@@ -241,12 +247,7 @@ impl Store {
 
     /// Keeps a value for a while, in place of the one before.
     pub fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
-        self.written.fetch_add(value.len() as u64, Ordering::Relaxed);
-        match &self.place {
-            Place::Memory(memory) => memory.put(owner, kind, id, value, keep),
-            Place::Sqlite(sqlite) => sqlite.put(owner, kind, id, &value, keep),
-            Place::Valkey(valkey) => valkey.put(owner, kind, id, value, keep),
-        }
+        self.put_in(owner, kind, id, value, &[], keep);
     }
 
     /// Adds values to the end of a list, together, and keeps the list for a while from now.
@@ -269,43 +270,30 @@ impl Store {
         }
     }
 
-    /// Keeps a value in a map for a while, in place of the one of the same name.
+    /// Keeps a value for a while, and its id in maps under names, in place of what was there before.
     pub fn put_in(
         &self,
         owner: Owner,
         kind: Kind,
-        (map, name): (&str, &str),
+        id: &str,
         value: Bytes,
+        places: &[(&str, &str)],
         keep: Duration,
     ) {
         self.written.fetch_add(value.len() as u64, Ordering::Relaxed);
         match &self.place {
-            Place::Memory(memory) => memory.put(owner, kind, &id_in(map, name), value, keep),
-            Place::Sqlite(sqlite) => sqlite.put(owner, kind, &id_in(map, name), &value, keep),
-            Place::Valkey(valkey) => valkey.put_in(owner, kind, (map, name), value, keep),
+            Place::Memory(memory) => memory.put_in((owner, kind, id), value, places, keep),
+            Place::Sqlite(sqlite) => sqlite.put(owner, kind, id, &value, places, keep),
+            Place::Valkey(valkey) => valkey.put_in((owner, kind, id), value, places, keep),
         }
     }
 
-    /// The values of a map under these names.
-    pub async fn get_in(
-        &self,
-        owner: Owner,
-        kind: Kind,
-        map: &str,
-        names: &[String],
-    ) -> Vec<Option<Bytes>> {
-        if let Place::Valkey(valkey) = &self.place {
-            return valkey.get_in(owner, kind, map, names).await;
-        }
-        self.get(owner, kind, &ids_in(map, names)).await
-    }
-
-    /// All that is in a map, unless it is more than `most`.
-    pub async fn all_in(&self, owner: Owner, kind: Kind, map: &str, most: usize) -> Option<Map> {
+    /// The names and ids in a map. `None`: there are too many.
+    pub async fn in_map(&self, owner: Owner, map: &str, look: &Look) -> Option<Listing> {
         match &self.place {
-            Place::Memory(memory) => memory.all_in(owner, kind, map, most),
-            Place::Sqlite(sqlite) => sqlite.all_in(owner, kind, map, most).await,
-            Place::Valkey(valkey) => valkey.all_in(owner, kind, map, most).await,
+            Place::Memory(memory) => memory.in_map(owner, map, look),
+            Place::Sqlite(sqlite) => sqlite.in_map(owner, map, look).await,
+            Place::Valkey(valkey) => valkey.in_map(owner, map, look).await,
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Kind, Map, id_in};
+use super::{Kind, Listing, Look, id_in};
 use crate::auth::Owner;
 
 /// Entries in memory, bounded by age and size; the oldest go first.
@@ -65,28 +65,64 @@ impl Memory {
             .map_or_else(Vec::new, |entry| entry.values.clone())
     }
 
-    pub(super) fn all_in(&self, owner: Owner, kind: Kind, map: &str, most: usize) -> Option<Map> {
+    pub(super) fn in_map(&self, owner: Owner, map: &str, look: &Look) -> Option<Listing> {
+        let named = self.values_in(owner, map, look)?;
+        let text = |id: &Bytes| String::from_utf8_lossy(id).into_owned();
+        Some(named.into_iter().map(|(name, id)| (name, text(&id))).collect())
+    }
+
+    /// What is behind the names of a map, the first that was put there first.
+    pub(super) fn values_in(
+        &self,
+        owner: Owner,
+        map: &str,
+        look: &Look,
+    ) -> Option<Vec<(String, Bytes)>> {
         let (now, first) = (Instant::now(), id_in(map, ""));
         let inner = self.lock();
-        let entries = inner.entries.range((owner, kind, first.clone())..);
-        let named = entries.map_while(|((its, of, id), entry)| {
-            let name = id.strip_prefix(&first).filter(|_| (*its, *of) == (owner, kind))?;
-            Some((name, entry))
-        });
-        let mut all = Map::new();
-        for (name, entry) in named.filter(|(_, entry)| entry.until > now) {
-            if all.len() == most {
-                return None;
+        let mut found = Vec::new();
+        match look {
+            Look::Named(names) => {
+                for name in names {
+                    let entry = inner.entries.get(&(owner, Kind::Map, id_in(map, name)));
+                    found.extend(entry.map(|entry| (name.as_str(), entry)));
+                }
             }
-            let value = entry.values.first().cloned().unwrap_or_default();
-            all.insert(name.to_owned(), value);
+            Look::All(most) => {
+                let entries = inner.entries.range((owner, Kind::Map, first.clone())..);
+                let named = entries.map_while(|((its, kind, id), entry)| {
+                    let is_in = (*its, *kind) == (owner, Kind::Map);
+                    Some((id.strip_prefix(&first).filter(|_| is_in)?, entry))
+                });
+                found.extend(named.take(most.saturating_add(1)));
+                if found.len() > *most {
+                    return None;
+                }
+            }
         }
-        Some(all)
+        found.retain(|(_, entry)| entry.until > now);
+        found.sort_by_key(|(_, entry)| entry.number);
+        let value = |entry: &Entry| entry.values.first().cloned().unwrap_or_default();
+        Some(found.into_iter().map(|(name, entry)| (name.to_owned(), value(entry))).collect())
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
+        self.put_in((owner, kind, id), value, &[], keep);
+    }
+
+    pub(super) fn put_in(
+        &self,
+        (owner, kind, id): (Owner, Kind, &str),
+        value: Bytes,
+        places: &[(&str, &str)],
+        keep: Duration,
+    ) {
         let mut inner = self.lock();
         inner.insert((owner, kind, id.to_owned()), vec![value], keep);
+        for (map, name) in places {
+            let key = (owner, Kind::Map, id_in(map, name));
+            inner.insert(key, vec![Bytes::copy_from_slice(id.as_bytes())], keep);
+        }
         inner.shrink(self.limit);
     }
 

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   owner · kind · id ──► a value            put · get · delete
-//!                    ├──► a list of values   append · list · delete
-//!                    └──► values by name     put_in · get_in · all_in
+//!                    └──► a list of values   append · list · delete
+//!   owner · map · name ─► an id              put_in · in_map
 //! ```
 //!
 //! Every entry belongs to the key that made it ([`Owner`](crate::auth::Owner)) and cannot be reached by another. Entries
@@ -23,5 +23,5 @@ mod tests;
 mod valkey;
 mod valkey_server;
 
-use any::{KEY, Shape, id_in, ids_in, owner_of_the_gateway};
-pub(crate) use any::{Kind, Map, Opening, Store, StoreError};
+use any::{KEY, Listing, Shape, id_in, owner_of_the_gateway};
+pub(crate) use any::{Kind, Look, Opening, Store, StoreError};

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::change::{At, Change, What, changes};
-use super::sqlite_file::{Kept, now};
-use super::{Kind, Map};
+use super::sqlite_file::{Kept, Listed, now};
+use super::{Kind, Look};
 use crate::auth::Owner;
 
 /// What waits for the thread.
@@ -24,8 +24,8 @@ pub(super) struct Pending {
     saved: usize,
     /// Where in the log stands what was last put somewhere, by the hash of where.
     values: HashMap<u64, usize>,
-    /// The hashes of what was put into maps, each behind the hash of where its map is.
-    maps: Vec<(u64, u64)>,
+    /// Where in the log stands what was put into maps, each behind the hash of where its map is.
+    maps: Vec<(u64, usize)>,
     /// Where in the log stands what was added to lists, each behind the hash of where its list is.
     lists: Vec<(u64, usize)>,
     hasher: RandomState,
@@ -42,7 +42,7 @@ pub(super) struct Pending {
 pub(super) enum Ask {
     Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Kept>>>),
     List(Owner, Kind, String, oneshot::Sender<Vec<Bytes>>),
-    Map(Owner, Kind, String, usize, oneshot::Sender<Option<Map>>),
+    Map(Owner, String, Look, oneshot::Sender<Option<Vec<Listed>>>),
     Delete(Owner, Kind, String, oneshot::Sender<bool>),
     Flush(oneshot::Sender<()>),
 }
@@ -72,12 +72,12 @@ impl Pending {
         change.write(&mut self.log);
         self.count += 1;
         self.since.get_or_insert_with(Instant::now);
-        match change.what {
-            What::Put(_) => {
-                let hash = self.hasher.hash_one(change.at);
-                let is_new = self.values.insert(hash, start).is_none();
-                if let Some(map) = map_of(change.at).filter(|_| is_new) {
-                    self.maps.push((self.hasher.hash_one(map), hash));
+        match &change.what {
+            What::Put(_, places) => {
+                self.values.insert(self.hasher.hash_one(change.at), start);
+                for (map, _) in places {
+                    let map = self.hasher.hash_one((change.at.owner, map));
+                    self.maps.push((map, start));
                 }
             }
             What::Append(_) => self.lists.push((self.hasher.hash_one(change.at), start)),
@@ -101,36 +101,28 @@ impl Pending {
         // Where two places have the same hash, only a look at everything tells them apart.
         let change = change.or_else(|| changes(&self.log).filter(is_it).last())?;
         match change.what {
-            What::Put(value) => Some((change.until > now()).then(|| Bytes::copy_from_slice(value))),
+            What::Put(value, _) => {
+                Some((change.until > now()).then(|| Bytes::copy_from_slice(value)))
+            }
             What::Append(_) => None,
         }
     }
 
-    /// What was put into a map and is not there yet, unless it is more than `most`. A value that is
-    /// `None` is too old already.
-    pub(super) fn all_in(&self, map: At<'_>, most: usize) -> Option<Vec<(String, Option<Bytes>)>> {
-        let hash = self.hasher.hash_one(map);
-        let own = self.maps.iter().filter(|(its, _)| *its == hash);
-        if own.clone().count() > most {
-            return None;
+    /// What was put into a map and is not there yet.
+    pub(super) fn in_map(&self, owner: Owner, map: &str) -> Vec<Listed> {
+        let hash = self.hasher.hash_one((owner, map));
+        let mut listed = Vec::new();
+        for (_, start) in self.maps.iter().filter(|(its, _)| *its == hash) {
+            let change = Change::read(&mut &self.log[*start..]);
+            let Some(Change { at, what: What::Put(_, places), until }) = change else { continue };
+            let here = places.iter().filter(|(its, _)| (at.owner, *its) == (owner, map));
+            listed.extend(here.map(|(_, name)| Listed {
+                name: (*name).to_owned(),
+                id: at.id.to_owned(),
+                until,
+            }));
         }
-        let own = own.map(|(_, at)| Change::read(&mut &self.log[*self.values.get(at)?..]));
-        let is_in = |change: &Change<'_>| map_of(change.at) == Some(map);
-        let own: Vec<Option<Change<'_>>> = own.collect();
-        let put: Vec<Change<'_>> = if own.iter().all(|it| it.as_ref().is_some_and(is_in)) {
-            own.into_iter().flatten().collect()
-        } else {
-            // As with single values.
-            changes(&self.log).filter(is_in).collect()
-        };
-        let named = put.into_iter().filter_map(|change| match change.what {
-            What::Put(value) => {
-                let value = (change.until > now()).then(|| Bytes::copy_from_slice(value));
-                Some((change.at.kind.split(change.at.id)?.1.to_owned(), value))
-            }
-            What::Append(_) => None,
-        });
-        Some(named.collect())
+        listed
     }
 
     /// Makes a list what it will be with what was added to it and is not there yet.
@@ -197,16 +189,8 @@ impl Pending {
     }
 }
 
-/// Where the map is that holds something, if one does.
-fn map_of(at: At<'_>) -> Option<At<'_>> {
-    let (map, _) = at.kind.split(at.id)?;
-    Some(At { id: map, ..at })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     #[test]
@@ -215,7 +199,7 @@ mod tests {
         let at = |id| At { owner: Owner::of("o"), kind: Kind::Answer, id };
         let until = now() + 60_000;
         let mut put = |id, value: &'static [u8], until| {
-            assert!(pending.add(&Change { at: at(id), what: What::Put(value), until }));
+            assert!(pending.add(&Change { at: at(id), what: What::Put(value, Vec::new()), until }));
         };
         put("a", b"1", until);
         put("old", b"2", now());
@@ -245,33 +229,32 @@ mod tests {
     #[test]
     fn what_was_put_into_a_map_is_found_together() {
         let mut pending = Pending::default();
-        let at = |id| At { owner: Owner::of("o"), kind: Kind::Content, id };
-        let until = now() + 60_000;
-        for (id, value) in [("m/a", "1"), ("n/a", "2"), ("m/b/c", "3"), ("m/a", "4")] {
-            let what = What::Put(value.as_bytes());
-            assert!(pending.add(&Change { at: at(id), what, until }));
+        let owner = Owner::of("o");
+        let puts: [(&str, &[(&str, &str)]); 5] = [
+            ("1", &[("m", "a")]),
+            ("2", &[("n", "a")]),
+            ("3", &[("n", "b"), ("m", "b/c")]),
+            ("4", &[("m", "a")]),
+            ("5", &[]),
+        ];
+        for (id, places) in puts {
+            let at = At { owner, kind: Kind::Signature, id };
+            let what = What::Put(b"value", places.to_vec());
+            assert!(pending.add(&Change { at, what, until: 7 }));
         }
-        assert!(pending.add(&Change { at: at("m/old"), what: What::Put(b"x"), until: now() }));
-        let all = |pending: &Pending, map| {
-            let all: BTreeMap<_, _> = pending.all_in(map, 3).unwrap().into_iter().collect();
-            let shown = all.into_iter().map(|(name, value)| {
-                let value = value.map(|value| String::from_utf8(value.to_vec()).unwrap());
-                format!("{name}={}", value.as_deref().unwrap_or("gone"))
-            });
-            shown.collect::<Vec<_>>()
+        let all = |pending: &Pending, owner, map| {
+            let all = pending.in_map(owner, map).into_iter();
+            all.map(|it| format!("{}={}", it.name, it.id)).collect::<Vec<_>>()
         };
-        let want = ["a=4", "b/c=3", "old=gone"];
-        assert_eq!(all(&pending, at("m")), want);
-        assert_eq!(pending.all_in(at("m"), 2), None, "too much");
-        assert_eq!(all(&pending, At { owner: Owner::of("other"), ..at("m") }), [""; 0]);
-        assert_eq!(all(&pending, At { kind: Kind::Answer, ..at("m") }), [""; 0]);
-        // Another place of the same hash was written to last.
-        let hash = |id| pending.hasher.hash_one(at(id));
-        let (a, n) = (hash("m/a"), hash("n/a"));
-        pending.values.insert(a, pending.values[&n]);
-        assert_eq!(all(&pending, at("m")), want);
+        assert_eq!(all(&pending, owner, "m"), ["a=1", "b/c=3", "a=4"]);
+        assert_eq!(all(&pending, owner, "n"), ["a=2", "b=3"]);
+        assert_eq!(all(&pending, Owner::of("other"), "m"), [""; 0]);
+        // Another map of the same hash.
+        let (hash, start) = (pending.hasher.hash_one((owner, "m")), pending.maps[1].1);
+        pending.maps.push((hash, start));
+        assert_eq!(all(&pending, owner, "m"), ["a=1", "b/c=3", "a=4"]);
         drop(pending.take(Vec::new()));
-        assert_eq!(all(&pending, at("m")), [""; 0]);
+        assert_eq!(all(&pending, owner, "m"), [""; 0]);
     }
 
     #[test]

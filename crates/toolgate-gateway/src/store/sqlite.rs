@@ -9,6 +9,7 @@
 //! it yet is in its [tail](super::tail), so that nothing is lost when the process is killed. Where
 //! several processes share a file, a turn waits until the others can see what it has written.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -23,9 +24,9 @@ use tokio::sync::oneshot;
 use super::change::{At, Change, What};
 use super::pending::{Ask, Pending};
 use super::recent::Recent;
-use super::sqlite_file::{File, Kept, until};
+use super::sqlite_file::{File, Kept, Listed, now, until};
 use super::tail::{self, LOOK, Place, Tail};
-use super::{Kind, Map, Opening, StoreError};
+use super::{Kind, Listing, Look, Opening, StoreError};
 use crate::auth::Owner;
 use crate::metrics::StoreMetrics;
 
@@ -148,31 +149,37 @@ impl Sqlite {
         self.asked(ask).await.unwrap_or_default()
     }
 
-    pub(super) async fn all_in(
+    pub(super) async fn in_map(&self, owner: Owner, map: &str, look: &Look) -> Option<Listing> {
+        let mut put = self.shared.lock().in_map(owner, map);
+        let is_little = match look {
+            Look::All(most) if put.len() > *most => return None,
+            Look::All(_) => true,
+            Look::Named(names) => {
+                let wanted: HashSet<&str> = names.iter().map(String::as_str).collect();
+                put.retain(|it| wanted.contains(it.name.as_str()));
+                names.len() <= FEW
+            }
+        };
+        let read = || self.read(|file| file.in_map(owner, map, look));
+        let there = match is_little.then(read).flatten() {
+            Some(there) => there,
+            None => self.asked(|reply| Ask::Map(owner, map.to_owned(), look.clone(), reply)).await,
+        };
+        let mut all = there.unwrap_or_else(|| Some(Vec::new()))?;
+        all.extend(put);
+        Some(latest(all))
+    }
+
+    pub(super) fn put(
         &self,
         owner: Owner,
         kind: Kind,
-        map: &str,
-        most: usize,
-    ) -> Option<Map> {
-        let at = At { owner, kind, id: map };
-        let put = self.shared.lock().all_in(at, most)?;
-        let there = match self.read(|file| file.all_in(at, most)) {
-            Some(there) => there,
-            None => self.asked(|reply| Ask::Map(owner, kind, map.to_owned(), most, reply)).await,
-        };
-        let mut all = there.unwrap_or_else(|| Some(Map::new()))?;
-        for (name, value) in put {
-            match value {
-                Some(value) => drop(all.insert(name, value)),
-                None => drop(all.remove(&name)),
-            }
-        }
-        Some(all)
-    }
-
-    pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: &[u8], keep: Duration) {
-        self.change(At { owner, kind, id }, What::Put(value), keep);
+        id: &str,
+        value: &[u8],
+        places: &[(&str, &str)],
+        keep: Duration,
+    ) {
+        self.change(At { owner, kind, id }, What::Put(value, places.to_vec()), keep);
     }
 
     pub(super) fn append(
@@ -405,9 +412,9 @@ impl Home {
                     self.shared.lock().complete(at, &mut list);
                     let _ = reply.send(list);
                 }
-                Ask::Map(owner, kind, id, most, reply) => {
-                    let map = file.all_in(At { owner, kind, id: &id }, most);
-                    let _ = reply.send(self.noted(map).unwrap_or_else(|| Some(Map::new())));
+                Ask::Map(owner, map, look, reply) => {
+                    let there = file.in_map(owner, &map, &look);
+                    let _ = reply.send(self.noted(there).unwrap_or_else(|| Some(Vec::new())));
                 }
                 Ask::Delete(owner, kind, id, reply) => {
                     let deleted = file.delete(At { owner, kind, id: &id });
@@ -434,6 +441,16 @@ impl Home {
     fn noted<T>(&self, result: rusqlite::Result<T>) -> Option<T> {
         noted(&self.metrics, result)
     }
+}
+
+/// What is behind each name, if it is not too old.
+fn latest(all: Vec<Listed>) -> Listing {
+    let mut seen = HashSet::new();
+    let is_last: Vec<bool> = all.iter().rev().map(|it| seen.insert(it.name.as_str())).collect();
+    let now = now();
+    let last = all.into_iter().zip(is_last.into_iter().rev());
+    let kept = last.filter(|(it, is_last)| *is_last && it.until > now);
+    kept.map(|(it, _)| (it.name, it.id)).collect()
 }
 
 /// Says what went wrong.

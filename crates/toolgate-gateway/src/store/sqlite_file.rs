@@ -1,18 +1,17 @@
 //! The tables of the SQLite store.
 //!
 //! ```text
-//!   entry        owner · kind · id ─► its value, until when it is kept
-//!   map_value    owner · kind · map · name ─► the same, for what is in maps
+//!   entry        owner · kind · id ─► its value, until when it is kept, its map and name there
 //!   list         owner · kind · id ─► until when it is kept
 //!   list_value   list ─► its values, in order
 //! ```
 //!
-//! Entries and values of maps are numbered in the order in which they were written, and live about
-//! equally long: the first are the oldest. What is kept for ever has numbers below zero.
+//! Entries are numbered in the order in which they were written, and live about equally long: the
+//! first are the oldest. What is kept for ever has numbers below zero.
 //!
-//! Ids of entries begin with the time, so that new ones are added at one end. Those of maps come from
-//! anywhere: their values are found by a short [`Place`], of which a page holds very many, so that
-//! there are few pages to write.
+//! Ids of entries begin with the time, so that new ones are added at one end. Maps and names come
+//! from anywhere: they are found by a short [`Place`], of which a page holds very many, so that there
+//! are few pages to write. An entry that is in several maps has a row more for each of the others.
 
 use std::time::{Duration, Instant};
 
@@ -21,12 +20,12 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params}
 
 use super::change::{At, What, changes};
 use super::tail::Batch;
-use super::{KEY, Kind, Map, Shape, owner_of_the_gateway};
+use super::{KEY, Kind, Look, Shape, owner_of_the_gateway};
 use crate::auth::Owner;
 use crate::clock;
 
 /// What each version of the schema adds to the one before. Never change one that was released.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE entry (
         number INTEGER PRIMARY KEY,
@@ -97,7 +96,7 @@ const MIGRATIONS: [&str; 4] = [
     UPDATE entry SET kind = 'answer' WHERE kind = 'turn';
     UPDATE entry SET value = CAST('{}' || char(10) || value AS BLOB) WHERE kind = 'events';
     ",
-    // What is in maps, which were entries, is found by its place. `fill_maps` takes them over.
+    // What is in maps is found by its place.
     "
     CREATE TABLE map_value (
         number INTEGER PRIMARY KEY,
@@ -110,6 +109,13 @@ const MIGRATIONS: [&str; 4] = [
         value BLOB NOT NULL
     ) STRICT;
     ",
+    // An entry says itself where it is in a map. `fill_maps` takes the others over.
+    "
+    ALTER TABLE entry ADD COLUMN place INTEGER;
+    ALTER TABLE entry ADD COLUMN map TEXT;
+    ALTER TABLE entry ADD COLUMN name TEXT;
+    CREATE INDEX entry_place ON entry (place) WHERE place IS NOT NULL;
+    ",
 ];
 
 /// How often old entries are looked for.
@@ -119,6 +125,14 @@ const SWEEP: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) value: Bytes,
+    pub(super) until: i64,
+}
+
+/// What is in a map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    pub(super) id: String,
     pub(super) until: i64,
 }
 
@@ -156,9 +170,7 @@ impl File {
         self.begin()?;
         let kept = self.get(at)?.and_then(|kept| <[u8; 32]>::try_from(&kept.value[..]).ok());
         if kept.is_none() {
-            self.connection
-                .prepare_cached("INSERT OR REPLACE INTO entry VALUES (-1, ?, ?, ?, ?, ?)")?
-                .execute(params![at.owner.bytes(), at.kind.name(), at.id, i64::MAX, new])?;
+            self.put_for_ever(-1, at, &new)?;
         }
         self.commit()?;
         Ok(kept.unwrap_or(new))
@@ -191,32 +203,16 @@ impl File {
         committed.map(drop)
     }
 
-    /// The value of an entry or in a map, if it is not too old.
+    /// The value of an entry, if it is not too old.
     pub(super) fn get(&self, at: At<'_>) -> rusqlite::Result<Option<Kept>> {
-        let (owner, kind) = (at.owner.bytes(), at.kind.name());
+        let mut statement = self.connection.prepare_cached(
+            "SELECT value, until FROM entry WHERE owner = ? AND kind = ? AND id = ? AND until > ?",
+        )?;
+        let key = params![at.owner.bytes(), at.kind.name(), at.id, now()];
         let kept = |row: &Row<'_>| {
             Ok(Kept { value: row.get::<_, Vec<u8>>(0)?.into(), until: row.get(1)? })
         };
-        let found = if let Some((map, name)) = at.kind.split(at.id) {
-            self.connection
-                .prepare_cached(
-                    "SELECT value, until FROM map_value
-                     WHERE place = ? AND owner = ? AND kind = ? AND map = ? AND name = ?
-                         AND until > ?",
-                )?
-                .query_row(
-                    params![Place::of(at, map).of_name(name), owner, kind, map, name, now()],
-                    kept,
-                )
-        } else {
-            self.connection
-                .prepare_cached(
-                    "SELECT value, until FROM entry
-                     WHERE owner = ? AND kind = ? AND id = ? AND until > ?",
-                )?
-                .query_row(params![owner, kind, at.id, now()], kept)
-        };
-        found.optional()
+        statement.query_row(key, kept).optional()
     }
 
     /// The values of several entries.
@@ -227,30 +223,71 @@ impl File {
         ids: &[String],
     ) -> rusqlite::Result<Vec<Option<Kept>>> {
         let read = || ids.iter().map(|id| self.get(At { owner, kind, id })).collect();
-        if self.writing || ids.len() < 2 {
+        self.at_once(ids.len(), read)
+    }
+
+    /// Reads several times. The file's locks, which cost more than a read, are taken once.
+    fn at_once<T>(
+        &self,
+        times: usize,
+        read: impl FnOnce() -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        if self.writing || times < 2 {
             return read();
         }
-        // The file's locks, which cost more than a read, are taken once.
         self.connection.prepare_cached("BEGIN")?.execute([])?;
         let found = read();
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         found
     }
 
-    /// What is in a map and not too old, unless it is more than `most`.
-    pub(super) fn all_in(&self, at: At<'_>, most: usize) -> rusqlite::Result<Option<Map>> {
+    /// What is in a map, also what is too old, in the order in which it was put there. `None`: it is
+    /// too much.
+    pub(super) fn in_map(
+        &self,
+        owner: Owner,
+        map: &str,
+        look: &Look,
+    ) -> rusqlite::Result<Option<Vec<Listed>>> {
+        let place = Place::of(owner, map);
+        let (mut all, most) = match look {
+            Look::All(most) => (self.listed(owner, map, place.all(), *most)?, *most),
+            Look::Named(names) => {
+                let read = || {
+                    let mut found = Vec::new();
+                    for name in names {
+                        let at = place.of_name(name);
+                        let there = self.listed(owner, map, (at, at), usize::MAX)?;
+                        found.extend(there.into_iter().filter(|(_, it)| it.name == *name));
+                    }
+                    Ok(found)
+                };
+                (self.at_once(names.len(), read)?, usize::MAX)
+            }
+        };
+        all.sort_by_key(|(number, _)| *number);
+        Ok((all.len() <= most).then(|| all.into_iter().map(|(_, listed)| listed).collect()))
+    }
+
+    /// What is in a map between two places, with its numbers; not much more than `most`.
+    fn listed(
+        &self,
+        owner: Owner,
+        map: &str,
+        (first, last): (i64, i64),
+        most: usize,
+    ) -> rusqlite::Result<Vec<(i64, Listed)>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT name, value FROM map_value
-             WHERE place BETWEEN ? AND ? AND owner = ? AND kind = ? AND map = ? AND until > ?",
+            "SELECT number, name, kind, id, until FROM entry INDEXED BY entry_place
+             WHERE place BETWEEN ? AND ? AND owner = ? AND map = ?",
         )?;
-        let (first, last) = Place::of(at, at.id).all();
-        let key = params![first, last, at.owner.bytes(), at.kind.name(), at.id, now()];
-        let rows = statement.query_map(key, |row| {
-            Ok((row.get::<_, String>(0)?, Bytes::from(row.get::<_, Vec<u8>>(1)?)))
+        let rows = statement.query_map(params![first, last, owner.bytes(), map], |row| {
+            let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
+            let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
+            Ok((row.get(0)?, Listed { name: row.get(1)?, id, until: row.get(4)? }))
         })?;
         // A LIMIT that is bound would have the statement made anew each time.
-        let all: Map = rows.take(most.saturating_add(1)).collect::<rusqlite::Result<_>>()?;
-        Ok((all.len() <= most).then_some(all))
+        rows.take(most.saturating_add(1)).collect()
     }
 
     /// Writes the changes of a log. What comes of each is told to `note`, which says whether that is
@@ -266,7 +303,7 @@ impl File {
         let mut added = Vec::new();
         for change in changes(log) {
             match change.what {
-                What::Put(value) => note(put.put(change.at, value, change.until))?,
+                What::Put(value, places) => note(put.put(change.at, value, &places, change.until))?,
                 What::Append(values) => added.push((change.at, values, change.until)),
             }
         }
@@ -304,18 +341,17 @@ impl File {
     pub(super) fn set_last_of(&mut self, tail: usize, last: u64) -> rusqlite::Result<()> {
         self.begin()?;
         let (id, number) = (tail_id(tail), FIRST_TAIL - tail as i64);
-        let at = at_tail(&id);
-        self.connection
-            .prepare_cached("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?, ?)")?
-            .execute(params![
-            number,
-            at.owner.bytes(),
-            at.kind.name(),
-            at.id,
-            i64::MAX,
-            last.to_string().as_bytes()
-        ])?;
-        Ok(())
+        self.put_for_ever(number, at_tail(&id), last.to_string().as_bytes())
+    }
+
+    /// Puts something that has a number of its own.
+    fn put_for_ever(&self, number: i64, at: At<'_>, value: &[u8]) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare_cached(
+            "INSERT OR REPLACE INTO entry (number, owner, kind, id, until, value)
+             VALUES (?, ?, ?, ?, ?, ?)",
+        )?;
+        let (owner, kind) = (at.owner.bytes(), at.kind.name());
+        insert.execute(params![number, owner, kind, at.id, i64::MAX, value]).map(drop)
     }
 
     /// The values of a list, if it is not too old.
@@ -378,9 +414,6 @@ impl File {
             "DELETE FROM entry WHERE number >= 0 AND number < coalesce(
                  (SELECT number FROM entry WHERE number >= 0 AND until > ?1
                   ORDER BY number LIMIT 1), 9223372036854775807)",
-            "DELETE FROM map_value WHERE number < coalesce(
-                 (SELECT number FROM map_value WHERE until > ?1
-                  ORDER BY number LIMIT 1), 9223372036854775807)",
             "DELETE FROM list WHERE until <= ?",
         ] {
             self.connection.prepare_cached(sweep)?.execute([now()])?;
@@ -393,16 +426,11 @@ impl File {
     /// when a part of what fits has been written.
     fn shrink(&mut self) -> rusqlite::Result<()> {
         /// Until when the oldest is kept, and how it goes.
-        const OLDEST: [(&str, &str); 3] = [
+        const OLDEST: [(&str, &str); 2] = [
             (
                 "SELECT until FROM entry WHERE number >= 0 ORDER BY number LIMIT 1",
                 "DELETE FROM entry WHERE number IN (
                      SELECT number FROM entry WHERE number >= 0 ORDER BY number LIMIT 16)",
-            ),
-            (
-                "SELECT until FROM map_value ORDER BY number LIMIT 1",
-                "DELETE FROM map_value WHERE number IN (
-                     SELECT number FROM map_value ORDER BY number LIMIT 64)",
             ),
             (
                 "SELECT until FROM list ORDER BY until LIMIT 1",
@@ -440,41 +468,85 @@ impl File {
     }
 }
 
-/// The statements for what is put, looked for once.
-struct Put<'f> {
-    entry: CachedStatement<'f>,
-    map_value: CachedStatement<'f>,
-}
+/// The statement for what is put, looked for once.
+struct Put<'f>(CachedStatement<'f>);
 
 impl<'f> Put<'f> {
     fn new(connection: &'f Connection) -> rusqlite::Result<Self> {
-        let entry = connection.prepare_cached(
-            "INSERT OR REPLACE INTO entry (owner, kind, id, until, value) VALUES (?, ?, ?, ?, ?)",
-        )?;
-        // Where another value has the same place, that one stays.
-        let map_value = connection.prepare_cached(
-            "INSERT INTO map_value (place, owner, kind, map, name, until, value)
-             VALUES (?, ?, ?, ?, ?, ?, ?)
-             ON CONFLICT (place) DO UPDATE SET
-                 number = (SELECT max(number) + 1 FROM map_value),
-                 until = excluded.until, value = excluded.value
-             WHERE owner = excluded.owner AND kind = excluded.kind AND map = excluded.map
-                 AND name = excluded.name",
-        )?;
-        Ok(Self { entry, map_value })
+        let insert =
+            "INSERT OR REPLACE INTO entry (owner, kind, id, until, value, place, map, name)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+        connection.prepare_cached(insert).map(Self)
     }
 
-    /// Writes an entry or into a map, in place of what was there.
-    fn put(&mut self, at: At<'_>, value: &[u8], until: i64) -> rusqlite::Result<()> {
-        let (owner, kind) = (at.owner.bytes(), at.kind.name());
-        if let Some((map, name)) = at.kind.split(at.id) {
-            let place = Place::of(at, map).of_name(name);
-            self.map_value.execute(params![place, owner, kind, map, name, until, value])?;
-        } else {
-            self.entry.execute(params![owner, kind, at.id, until, value])?;
+    /// Writes an entry, in place of what was there, and where it is in maps. As an entry of its own, a
+    /// map comes from an older version.
+    fn put(
+        &mut self,
+        at: At<'_>,
+        value: &[u8],
+        places: &[(&str, &str)],
+        until: i64,
+    ) -> rusqlite::Result<()> {
+        if at.kind == Kind::Map {
+            return self.put_older(at.owner, at.id, value, until);
+        }
+        let mut places = places.iter().copied();
+        self.row(at, value, places.next(), until)?;
+        for (count, place) in (1..).zip(places) {
+            self.also_in(at, count, place, until)?;
         }
         Ok(())
     }
+
+    /// Writes that an entry is in another map. `number` tells its maps apart.
+    fn also_in(
+        &mut self,
+        at: At<'_>,
+        number: i64,
+        place: (&str, &str),
+        until: i64,
+    ) -> rusqlite::Result<()> {
+        // The number first: the others are in the order of time, as their ids are.
+        let at = At { kind: Kind::Map, id: &format!("{number}/{}", at.id), ..at };
+        self.row(at, b"", Some(place), until)
+    }
+
+    /// Writes what an older version had in a map: the id says the map and the name there, the value
+    /// the time and the token.
+    fn put_older(
+        &mut self,
+        owner: Owner,
+        id: &str,
+        value: &[u8],
+        until: i64,
+    ) -> rusqlite::Result<()> {
+        let token = std::str::from_utf8(value).ok().and_then(|text| text.split_once(' '));
+        // The oldest form was not that of a map, and is not read any more.
+        let (Some((_, token)), Some((map, name))) = (token, id.split_once('/')) else {
+            return Ok(());
+        };
+        let at = At { owner, kind: Kind::Signature, id: token };
+        self.also_in(at, Place::of(owner, map).of_name(name), (map, name), until)
+    }
+
+    fn row(
+        &mut self,
+        at: At<'_>,
+        value: &[u8],
+        place: Option<(&str, &str)>,
+        until: i64,
+    ) -> rusqlite::Result<()> {
+        let number = place.map(|(map, name)| Place::of(at.owner, map).of_name(name));
+        let (map, name) = place.unzip();
+        let (owner, kind) = (at.owner.bytes(), at.kind.name());
+        self.0.execute(params![owner, kind, at.id, until, value, number, map, name]).map(drop)
+    }
+}
+
+/// The entry that is [also in](Put::also_in) a map, by the id of the row that says so.
+fn id_behind(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(_, id)| id)
 }
 
 /// Brings a file into the newest form; several processes may try at once.
@@ -498,24 +570,23 @@ fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("COMMIT")
 }
 
-/// The version that has maps.
-const MAPS: usize = 4;
+/// The version whose entries say where they are in maps.
+const MAPS: usize = 5;
 
-/// Brings what is in maps from where it was before.
+/// Brings what is in maps from where it was before: among the entries, then in a table of its own.
 fn fill_maps(connection: &Connection) -> rusqlite::Result<()> {
     let mut all = connection.prepare(
-        "SELECT owner, id, until, value FROM entry WHERE kind = 'content' ORDER BY number",
+        "SELECT owner, id, until, value FROM (
+             SELECT owner, id, until, value, number FROM entry WHERE kind = 'content'
+             UNION ALL SELECT owner, map || '/' || name, until, value, number FROM map_value)
+         ORDER BY number",
     )?;
     let (mut rows, mut put) = (all.query([])?, Put::new(connection)?);
     while let Some(row) = rows.next()? {
         let (owner, id, until): ([u8; 16], String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let at = At { owner: Owner::kept(owner), kind: Kind::Content, id: &id };
-        // The oldest form was not that of a map, and is not read any more.
-        if at.kind.split(at.id).is_some() {
-            put.put(at, &row.get::<_, Vec<u8>>(3)?, until)?;
-        }
+        put.put_older(Owner::kept(owner), &id, &row.get::<_, Vec<u8>>(3)?, until)?;
     }
-    connection.execute("DELETE FROM entry WHERE kind = 'content'", []).map(drop)
+    connection.execute_batch("DELETE FROM entry WHERE kind = 'content'; DROP TABLE map_value")
 }
 
 /// Where a map is: a number that belongs to it, and seldom to another. Its values are beside each
@@ -524,11 +595,10 @@ fn fill_maps(connection: &Connection) -> rusqlite::Result<()> {
 struct Place(u32);
 
 impl Place {
-    fn of(at: At<'_>, map: &str) -> Self {
+    fn of(owner: Owner, map: &str) -> Self {
         let mut sum = flate2::Crc::new();
-        for bytes in [at.owner.bytes(), at.kind.name().as_bytes(), b"/", map.as_bytes()] {
-            sum.update(bytes);
-        }
+        sum.update(owner.bytes());
+        sum.update(map.as_bytes());
         Self(sum.sum())
     }
 
@@ -572,7 +642,14 @@ pub(super) fn now() -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::change::Change;
     use super::*;
+
+    /// What is in a map.
+    fn all(file: &File, owner: Owner, map: &str) -> Vec<String> {
+        let all = file.in_map(owner, map, &Look::All(2)).unwrap().unwrap().into_iter();
+        all.map(|it| format!("{}={}", it.name, it.id)).collect()
+    }
 
     /// What the first version kept is there after the last has taken the file over.
     #[test]
@@ -590,9 +667,10 @@ mod tests {
             (5, owner, "item", "i", vec![b"a".to_vec()]),
             (6, owner, "events", "a", vec![b"data: 1\n\n".to_vec()]),
             (7, owner, "turn", "d", vec![b"{\"deleted\":true}\n".to_vec()]),
-            (8, owner, "content", "m/c/1", vec![b"1".to_vec()]),
-            (9, owner, "content", "m/c/2", vec![b"2".to_vec()]),
-            (10, owner, "content", "c", vec![b"1".to_vec()]),
+            (8, owner, "content", "m/c/1", vec![b"1 tg2".to_vec()]),
+            (9, owner, "content", "n/c/1", vec![b"1 tg2".to_vec()]),
+            (10, owner, "content", "m/c/2", vec![b"2 ".to_vec()]),
+            (11, owner, "content", "c", vec![b"1".to_vec()]),
         ];
         for (number, owner, kind, id, values) in rows {
             let insert = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, 1)";
@@ -610,29 +688,59 @@ mod tests {
         let deleted = file.get(at(Kind::Answer, "d")).unwrap().unwrap().value;
         assert_eq!(deleted, "{\"behind\":{\"deleted\":true},\"question\":0}\n");
         assert_eq!(file.get(at(Kind::Events, "a")).unwrap().unwrap().value, "{}\ndata: 1\n\n");
-        let map = file.all_in(at(Kind::Content, "m"), 2).unwrap().unwrap();
-        assert!(map.into_iter().eq([("c/1".into(), "1".into()), ("c/2".into(), "2".into())]));
+        assert_eq!(all(&file, owner, "m"), ["c/1=tg2", "c/2="]);
+        assert_eq!(all(&file, owner, "n"), ["c/1=tg2"]);
         assert_eq!(file.list(at(Kind::Log, "l")).unwrap(), ["1", "2"]);
         assert_eq!(file.key([9; 32]).unwrap(), [3; 32]);
     }
 
-    /// Nobody can put something in the place of another's, not even where both have the same place.
+    /// What was in maps in the version before is there too.
     #[test]
-    fn a_place_that_is_taken_stays_with_whom_it_belongs_to() {
+    fn maps_of_their_own_are_taken_over() {
+        let owner = Owner::of("o");
+        let connection = Connection::open_in_memory().unwrap();
+        for migration in &MIGRATIONS[..4] {
+            connection.execute_batch(migration).unwrap();
+        }
+        connection.pragma_update(None, "user_version", 4).unwrap();
+        let insert = "INSERT INTO map_value VALUES (?, ?, ?, 'content', ?, ?, ?, ?)";
+        for (number, map, value) in [(1, "m", "1 tg1"), (2, "n", "1 tg1"), (3, "m", "2 ")] {
+            let (name, until) = (format!("c/{number}"), now() + 60_000);
+            let row = params![number, number, owner.bytes(), map, name, until, value.as_bytes()];
+            connection.execute(insert, row).unwrap();
+        }
+        let mut file = File::new(connection, 1 << 20).unwrap();
+        assert_eq!(all(&file, owner, "m"), ["c/1=tg1", "c/3="]);
+        assert_eq!(all(&file, owner, "n"), ["c/2=tg1"]);
+        // The same from a tail.
+        let mut log = Vec::new();
+        let at = At { owner, kind: Kind::Map, id: "n/c/9" };
+        Change { at, what: What::Put(b"3 tg9", Vec::new()), until: i64::MAX }.write(&mut log);
+        file.write(&log, |change| change).unwrap();
+        assert_eq!(all(&file, owner, "n"), ["c/2=tg1", "c/9=tg9"]);
+    }
+
+    /// Nobody finds or loses something where two things have the same place.
+    #[test]
+    fn a_place_can_belong_to_several() {
         let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
         file.begin().unwrap();
         let (one, two) = (Owner::of("one"), Owner::of("two"));
-        let at = |owner, id| At { owner, kind: Kind::Content, id };
+        let at = |owner, id| At { owner, kind: Kind::Signature, id };
         let mut put = Put::new(&file.connection).unwrap();
-        put.put(at(one, "m/a"), b"1", i64::MAX).unwrap();
-        let place = Place::of(at(two, "m/a"), "m").of_name("a");
-        file.connection.execute("UPDATE map_value SET place = ?", [place]).unwrap();
-        put.put(at(two, "m/a"), b"2", i64::MAX).unwrap();
-        let owner: Vec<u8> =
-            file.connection.query_row("SELECT owner FROM map_value", [], |row| row.get(0)).unwrap();
-        assert_eq!(owner, one.bytes());
-        assert!(file.get(at(two, "m/a")).unwrap().is_none());
-        assert!(file.all_in(at(two, "m"), 9).unwrap().unwrap().is_empty());
+        put.put(at(one, "1"), b"", &[("m", "a")], i64::MAX).unwrap();
+        let place = Place::of(two, "m").of_name("a");
+        file.connection.execute("UPDATE entry SET place = ?", [place]).unwrap();
+        let all = |look: &Look| {
+            let all = file.in_map(two, "m", look).unwrap().unwrap().into_iter();
+            all.map(|it| it.id).collect::<Vec<_>>()
+        };
+        let named = Look::Named(vec!["a".to_owned()]);
+        assert_eq!(all(&named), [""; 0]);
+        put.put(at(two, "2"), b"", &[("m", "a")], i64::MAX).unwrap();
+        assert_eq!(all(&named), ["2"]);
+        assert_eq!(all(&Look::All(1)), ["2"]);
+        assert!(file.get(at(one, "1")).unwrap().is_some());
     }
 
     /// r128: age alone lets go, and what is kept for ever stays.
@@ -642,7 +750,7 @@ mod tests {
         file.key([9; 32]).unwrap();
         let at = |id| At { owner: Owner::of("o"), kind: Kind::Answer, id };
         let log = At { kind: Kind::Log, ..at("l") };
-        let named = |id| At { kind: Kind::Content, ..at(id) };
+        let named = |id| At { kind: Kind::Signature, ..at(id) };
         let count = |file: &File, table: &str| -> i64 {
             let count = format!("SELECT count(*) FROM {table}");
             file.connection.query_row(&count, [], |row| row.get(0)).unwrap()
@@ -650,21 +758,22 @@ mod tests {
         file.begin().unwrap();
         let mut put = Put::new(&file.connection).unwrap();
         for id in ["a", "b"] {
-            put.put(at(id), b"", now()).unwrap();
+            put.put(at(id), b"", &[], now()).unwrap();
         }
-        put.put(at("c"), b"", now() + 60_000).unwrap();
         // What is put again is new: it does not hold up what came between.
-        put.put(named("m/a"), b"", now() + 60_000).unwrap();
-        put.put(named("m/b"), b"", now()).unwrap();
-        put.put(named("m/a"), b"", now() + 60_000).unwrap();
+        put.put(named("a"), b"", &[("m", "a"), ("n", "a")], now() + 60_000).unwrap();
+        put.put(named("b"), b"", &[("m", "b"), ("n", "b")], now()).unwrap();
+        put.put(named("a"), b"", &[("m", "a"), ("n", "a")], now() + 60_000).unwrap();
+        put.put(at("c"), b"", &[], now() + 60_000).unwrap();
         drop(put);
         file.append(log, &[b"1"], now()).unwrap();
         file.sweep().unwrap();
         file.commit().unwrap();
-        let tables = ["entry", "map_value", "list", "list_value"];
-        assert_eq!(tables.map(|table| count(&file, table)), [2, 1, 0, 0]);
+        // Two rows, the key and the entry that is in two maps.
+        let tables = ["entry", "list", "list_value"];
+        assert_eq!(tables.map(|table| count(&file, table)), [4, 0, 0]);
         assert!(file.get(at("c")).unwrap().is_some());
-        assert!(file.get(named("m/a")).unwrap().is_some());
+        assert!(file.get(named("a")).unwrap().is_some());
         assert_eq!(file.key([1; 32]).unwrap(), [9; 32]);
     }
 }

@@ -245,7 +245,7 @@ impl Tail {
 }
 
 /// A buffer that is longer does not stay.
-const LARGE: usize = 256 << 10;
+const LARGE: usize = 1 << 20;
 
 /// A file for the user alone.
 pub(super) fn private(path: &Path) -> io::Result<File> {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn put(id: &str) -> Change<'_> {
-        change(Kind::Answer, id, What::Put(id.as_bytes()))
+        change(Kind::Answer, id, What::Put(id.as_bytes(), Vec::new()))
     }
 
     fn log(changes: &[Change<'_>]) -> Vec<u8> {
@@ -320,7 +320,9 @@ mod tests {
         let scratch = Scratch::new("tail-read");
         let place = place_in(&scratch, 1);
         let list = ["", "ä", "3"].map(str::as_bytes).to_vec();
-        let first = [put("a"), change(Kind::Log, "ö/\n", What::Append(list)), put("")];
+        let places = vec![("m", "a"), ("", "ö")];
+        let named = change(Kind::Signature, "1", What::Put(b"", places));
+        let first = [put("a"), change(Kind::Log, "ö/\n", What::Append(list)), put(""), named];
         let mut tail = tail(&place, 41);
         write(&mut tail, &first);
         write(&mut tail, &[put("b")]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Kind, Map, Opening, Store};
+use super::{Kind, Look, Opening, Store};
 use crate::auth::Owner;
 use crate::config::{Secret, StoreKind};
 use crate::metrics::StoreMetrics;
@@ -98,47 +98,61 @@ async fn lists(store: &Store) {
 
 async fn maps(store: &Store) {
     let (one, two) = (Owner::of("one"), Owner::of("two"));
-    let all = async |owner: Owner, map: &str| {
-        let all = store.all_in(owner, Kind::Content, map, 3).await.unwrap();
-        let text = |value: Bytes| String::from_utf8(value.to_vec()).unwrap();
-        let shown = all.into_iter().map(|(name, value)| format!("{name}={}", text(value)));
-        shown.collect::<Vec<_>>()
+    let shown = |listing: Vec<(String, String)>| {
+        listing.into_iter().map(|(name, id)| format!("{name}={id}")).collect::<Vec<_>>()
     };
-    let put = |owner, map: &str, name: &str, value: &str, keep| {
-        store.put_in(owner, Kind::Content, (map, name), bytes(value), keep);
+    let all = async |owner: Owner, map: &str| {
+        shown(store.in_map(owner, map, &Look::All(9)).await.unwrap())
+    };
+    let put = |owner, id: &str, places: &[(&str, &str)], keep| {
+        store.put_in(owner, Kind::Signature, id, bytes(&format!("of {id}")), places, keep);
     };
     assert_eq!(all(one, "m").await, [""; 0]);
-    put(one, "m", "a/1", "1", LONG);
-    put(one, "m", "b", "2", LONG);
-    put(one, "m0", "a", "behind", LONG);
-    put(one, "l", "a", "before", LONG);
-    put(two, "m", "a/1", "another's", LONG);
-    assert_eq!(all(one, "m").await, ["a/1=1", "b=2"]);
+    put(one, "2", &[("m", "b")], LONG);
+    put(one, "1", &[("m", "a/1"), ("n", "a/1")], LONG);
+    put(one, "3", &[("m0", "a")], LONG);
+    put(one, "4/5", &[("k", "a"), ("l", "a")], LONG);
+    put(one, "5", &[], LONG);
+    put(two, "1", &[("m", "a/1")], LONG);
+    put(two, "6", &[("m", "c")], LONG);
+    assert_eq!(all(one, "m").await, ["b=2", "a/1=1"], "in their order");
     // The same from where things are kept in the end, and with something new beside.
     store.flush().await;
-    assert_eq!(all(one, "m").await, ["a/1=1", "b=2"]);
-    put(one, "m", "a/1", "new", LONG);
-    put(one, "m", "c", "", LONG);
-    put(one, "m", "old", "x", Duration::ZERO);
-    assert_eq!(all(one, "m").await, ["a/1=new", "b=2", "c="], "r128");
+    assert_eq!(all(one, "m").await, ["b=2", "a/1=1"]);
+    assert_eq!(all(one, "n").await, ["a/1=1"]);
+    put(one, "0", &[("m", "b")], LONG);
+    put(one, "7", &[("n", "c"), ("m", "c")], LONG);
+    put(one, "old", &[("m", "old")], Duration::ZERO);
+    assert_eq!(all(one, "m").await, ["a/1=1", "b=0", "c=7"], "r128");
     assert_eq!(all(one, "none").await, [""; 0]);
-    assert_eq!(all(one, "m0").await, ["a=behind"]);
-    assert_eq!(all(two, "m").await, ["a/1=another's"]);
-    let got = store.get_in(one, Kind::Content, "m", &ids(&["c", "none", "a/1"])).await;
-    assert_eq!(got, [Some(bytes("")), None, Some(bytes("new"))]);
-    assert_eq!(store.get_in(two, Kind::Content, "m", &ids(&["c"])).await, [None]);
-    put(one, "m", "b", "2", Duration::ZERO);
+    assert_eq!(all(one, "m0").await, ["a=3"]);
+    assert_eq!(all(two, "m").await, ["a/1=1", "c=6"]);
+    let got = store.get(one, Kind::Signature, &ids(&["7", "2", "5", "old", "6"])).await;
+    let want = [Some("of 7"), Some("of 2"), Some("of 5"), None, None];
+    assert_eq!(got, want.map(|value| value.map(bytes)), "what lost its name stays");
+    let named = async |owner, names| {
+        shown(store.in_map(owner, "m", &Look::Named(ids(names))).await.unwrap())
+    };
+    assert_eq!(named(one, &["c", "none", "b", "a/1", "old"]).await, ["a/1=1", "b=0", "c=7"]);
     store.flush().await;
-    assert_eq!(all(one, "m").await, ["a/1=new", "c="]);
-    assert_eq!(all(one, "l").await, ["a=before"]);
+    assert_eq!(named(one, &["c", "none", "b", "a/1", "old"]).await, ["a/1=1", "b=0", "c=7"]);
+    assert_eq!(named(two, &["b"]).await, [""; 0]);
+    assert_eq!(named(one, &[]).await, [""; 0]);
+    put(one, "0", &[("m", "b")], Duration::ZERO);
+    assert_eq!(all(one, "m").await, ["a/1=1", "c=7"]);
+    store.flush().await;
+    assert_eq!((all(one, "l").await, all(one, "k").await), (ids(&["a=4/5"]), ids(&["a=4/5"])));
     // There may be too much of it, where it is kept in the end and on the way there.
     for number in 0..5 {
-        put(one, "m", &format!("d{number}"), "1", LONG);
+        put(one, &format!("d{number}"), &[("m", &format!("d{number}"))], LONG);
     }
-    assert_eq!(store.all_in(one, Kind::Content, "m", 3).await, None);
+    assert_eq!(store.in_map(one, "m", &Look::All(3)).await, None);
     store.flush().await;
-    assert_eq!(store.all_in(one, Kind::Content, "m", 3).await, None);
-    assert_eq!(store.all_in(one, Kind::Content, "m", 7).await.unwrap().len(), 7);
+    assert_eq!(store.in_map(one, "m", &Look::All(3)).await, None);
+    assert_eq!(named(one, &["d3"]).await, ["d3=d3"]);
+    // What takes longer to read is read elsewhere.
+    let many = ["d4", "w", "x", "y", "z", "none", "also none", "d0", "a/1", "c"];
+    assert_eq!(named(one, &many).await, ["a/1=1", "c=7", "d0=d0", "d4=d4"]);
 }
 
 /// r97, r111: what is added at once is all there, and what was added together stays together.
@@ -207,13 +221,18 @@ async fn valkey_holds_the_contract() {
     assert!(one.is_shared() && !one.is_away());
     one.put(owner, Kind::Answer, "a", bytes("1"), LONG);
     one.append(owner, Kind::Log, "l", vec![bytes("1")], LONG);
-    one.put_in(owner, Kind::Content, ("m", "a"), bytes("1"), LONG);
+    one.put_in(owner, Kind::Signature, "1", bytes("x"), &[("m", "b")], LONG);
     one.settle().await;
-    two.put_in(owner, Kind::Content, ("m", "b"), bytes("2"), LONG);
-    let names = |map: Option<Map>| map.unwrap().into_keys().collect::<Vec<_>>();
-    assert_eq!(names(two.all_in(owner, Kind::Content, "m", 2).await), ["a", "b"]);
+    two.put_in(owner, Kind::Signature, "2", bytes("x"), &[("m", "a")], LONG);
+    // Which of two processes was first within a millisecond, nobody knows.
+    let both = async |store: &Store| {
+        let mut all = store.in_map(owner, "m", &Look::All(2)).await.unwrap();
+        all.sort();
+        all.into_iter().map(|(name, id)| format!("{name}={id}")).collect::<Vec<_>>()
+    };
+    assert_eq!(both(&two).await, ["a=2", "b=1"]);
     two.settle().await;
-    assert_eq!(names(one.all_in(owner, Kind::Content, "m", 2).await), ["a", "b"]);
+    assert_eq!(both(&one).await, ["a=2", "b=1"]);
     two.append(owner, Kind::Log, "l", vec![bytes("2")], LONG);
     assert_eq!(two.get_one(owner, Kind::Answer, "a").await, Some(bytes("1")));
     two.settle().await;

@@ -20,7 +20,7 @@ use redis::{Client, Cmd, FromRedisValue};
 use tokio::sync::{mpsc, oneshot};
 
 use super::valkey_server::{self, PATIENCE, Shared, Write};
-use super::{Kind, Map, Opening, StoreError, id_in, ids_in};
+use super::{Kind, Listing, Look, Opening, StoreError, id_in};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -33,9 +33,12 @@ pub(super) struct Valkey {
 
 /// How many writes may wait for a server that is away.
 const WAITING: usize = 65_536;
-/// What stands before a list value: when it was written, by whom, and its number. Values sort by
-/// it, and one that was sent twice is known by it.
+/// What stands before the value of a list and an id in a map: when it was written, by whom, and its
+/// number. They sort by it, and one that was sent twice is known by it.
 pub(super) const STAMP: usize = 24;
+
+/// What a server has in a map: names, and stamped ids.
+type Fields = Vec<(String, Bytes)>;
 
 impl Valkey {
     /// Connects, and gets the key that is kept there.
@@ -142,62 +145,65 @@ impl Valkey {
 
     pub(super) fn put_in(
         &self,
-        owner: Owner,
-        kind: Kind,
-        (map, field): (&str, &str),
+        (owner, kind, id): (Owner, Kind, &str),
         value: Bytes,
+        places: &[(&str, &str)],
         keep: Duration,
     ) {
-        self.shared.copy.put(owner, kind, &id_in(map, field), value.clone(), keep);
-        self.send(Write::PutIn(name(owner, kind, map), field.to_owned(), value, keep));
-    }
-
-    pub(super) async fn get_in(
-        &self,
-        owner: Owner,
-        kind: Kind,
-        map: &str,
-        names: &[String],
-    ) -> Vec<Option<Bytes>> {
-        if names.is_empty() {
-            return Vec::new();
-        }
-        self.catch_up().await;
-        let mut command = redis::cmd("HMGET");
-        command.arg(name(owner, kind, map)).arg(names);
-        match self.ask::<Vec<Option<Bytes>>>(&command).await {
-            Some(values) => values,
-            None => self.shared.copy.get(owner, kind, &ids_in(map, names)),
+        self.put(owner, kind, id, value, keep);
+        for (map, field) in places {
+            let stamped = self.stamped(clock::millis(), id.as_bytes());
+            self.shared.copy.put(owner, Kind::Map, &id_in(map, field), stamped.clone(), keep);
+            let map = name(owner, Kind::Map, map);
+            self.send(Write::PutIn(map, (*field).to_owned(), stamped, keep));
         }
     }
 
-    pub(super) async fn all_in(
-        &self,
-        owner: Owner,
-        kind: Kind,
-        map: &str,
-        most: usize,
-    ) -> Option<Map> {
+    pub(super) async fn in_map(&self, owner: Owner, map: &str, look: &Look) -> Option<Listing> {
         self.catch_up().await;
-        let copy = &self.shared.copy;
+        let there = match look {
+            Look::All(most) => self.all_in(owner, map, *most).await,
+            Look::Named(names) => self.named_in(owner, map, names).await.map(Some),
+        };
+        let mut named = match there {
+            Some(named) => {
+                let named = named?;
+                for (field, value) in &named {
+                    let (id, keep) = (id_in(map, field), self.shared.keep);
+                    self.shared.copy.put_if_absent(owner, Kind::Map, &id, value.clone(), keep);
+                }
+                named
+            }
+            None => self.shared.copy.values_in(owner, map, look)?,
+        };
+        named.sort_by(|(_, one), (_, other)| one.cmp(other));
+        let text = |id: &[u8]| String::from_utf8_lossy(id).into_owned();
+        let id = |value: Bytes| value.get(STAMP..).map(text);
+        Some(named.into_iter().filter_map(|(field, value)| Some((field, id(value)?))).collect())
+    }
+
+    /// `None`: the server does not say. `Some(None)`: it is too much.
+    async fn all_in(&self, owner: Owner, map: &str, most: usize) -> Option<Option<Fields>> {
+        let map = name(owner, Kind::Map, map);
         let mut length = redis::cmd("HLEN");
-        length.arg(name(owner, kind, map));
-        match self.ask::<usize>(&length).await {
-            Some(length) if length > most => return None,
-            Some(0) => return Some(Map::new()),
-            Some(_) => {}
-            None => return copy.all_in(owner, kind, map, most),
+        match self.ask::<usize>(length.arg(&map)).await? {
+            0 => return Some(Some(Vec::new())),
+            length if length > most => return Some(None),
+            _ => {}
         }
         let mut command = redis::cmd("HGETALL");
-        command.arg(name(owner, kind, map));
-        let Some(there) = self.ask::<Map>(&command).await else {
-            return copy.all_in(owner, kind, map, most);
-        };
-        for (field, value) in &there {
-            let (id, keep) = (id_in(map, field), self.shared.keep);
-            copy.put_if_absent(owner, kind, &id, value.clone(), keep);
+        self.ask(command.arg(map)).await.map(Some)
+    }
+
+    async fn named_in(&self, owner: Owner, map: &str, names: &[String]) -> Option<Fields> {
+        if names.is_empty() {
+            return Some(Vec::new());
         }
-        Some(there)
+        let mut command = redis::cmd("HMGET");
+        command.arg(name(owner, Kind::Map, map)).arg(names);
+        let values: Vec<Option<Bytes>> = self.ask(&command).await?;
+        let named = names.iter().cloned().zip(values);
+        Some(named.filter_map(|(name, value)| Some((name, value?))).collect())
     }
 
     pub(super) fn append(
@@ -209,18 +215,19 @@ impl Valkey {
         keep: Duration,
     ) {
         let now = clock::millis();
-        let stamped = values.iter().map(|value| {
-            let number = self.shared.appended.fetch_add(1, Ordering::Relaxed);
-            let mut out = Vec::with_capacity(STAMP + value.len());
-            for part in [now, self.shared.process, number] {
-                out.extend_from_slice(&part.to_be_bytes());
-            }
-            out.extend_from_slice(value);
-            Bytes::from(out)
-        });
-        let stamped: Vec<_> = stamped.collect();
+        let stamped: Vec<_> = values.iter().map(|value| self.stamped(now, value)).collect();
         self.shared.copy.append(owner, kind, id, stamped.clone(), keep);
         self.send(Write::Append(name(owner, kind, id), stamped, keep));
+    }
+
+    fn stamped(&self, now: u64, value: &[u8]) -> Bytes {
+        let number = self.shared.stamped.fetch_add(1, Ordering::Relaxed);
+        let mut out = Vec::with_capacity(STAMP + value.len());
+        for part in [now, self.shared.process, number] {
+            out.extend_from_slice(&part.to_be_bytes());
+        }
+        out.extend_from_slice(value);
+        Bytes::from(out)
     }
 
     pub(super) async fn delete(&self, owner: Owner, kind: Kind, id: &str) -> bool {

@@ -72,7 +72,7 @@ pub(super) struct Shared {
     limit: u64,
     /// Tells the list values of this process from others'.
     pub(super) process: u64,
-    pub(super) appended: AtomicU64,
+    pub(super) stamped: AtomicU64,
     metrics: StoreMetrics,
 }
 
@@ -99,7 +99,7 @@ impl Shared {
             waiting: AtomicU64::new(0),
             limit,
             process: u64::from_be_bytes(std::array::from_fn(|at| drawn.as_ref()[at])),
-            appended: AtomicU64::new(0),
+            stamped: AtomicU64::new(0),
             metrics: opening.metrics.clone(),
         }
     }

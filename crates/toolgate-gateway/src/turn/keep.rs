@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   token                      → signature   for clients that drop what they do not know
-//!   session ─► content/number  → token       for clients that change ids: a call that says the
+//!   session · content/number   → token       for clients that change ids: a call that says the
 //!                                            same, at the same place among all calls of the
 //!                                            conversation; the last such call, where the history
 //!                                            was shortened
@@ -20,8 +20,7 @@ use toolgate_core::gemini::upstream::content_key;
 use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
-use crate::clock;
-use crate::store::{Kind, Map};
+use crate::store::{Kind, Look};
 
 /// Keeps the signatures of an answer's calls.
 pub(crate) fn signatures(app: &App, owner: Owner, calls: &[Call<'_>], trace: &Trace, signs: bool) {
@@ -29,21 +28,15 @@ pub(crate) fn signatures(app: &App, owner: Owner, calls: &[Call<'_>], trace: &Tr
     if !signs && calls.iter().all(|call| call.signature.is_none()) {
         return;
     }
-    let (keep, now) = (app.config().state_retention, clock::millis());
+    let keep = app.config().state_retention;
     for (at, call) in calls.iter().enumerate() {
-        // A call that Gemini left unsigned is kept too, without a token: an answer that was given
-        // again takes the place of the one before.
-        let mut token = "";
-        if let Some(signature) = written(call) {
-            app.store.put(owner, Kind::Signature, &call.id, Bytes::from(signature), keep);
-            token = &call.id;
-        }
-        let (content, number) = (content_key(call), trace.calls + at);
-        let place = place(&content, number);
-        let value = Bytes::from(format!("{now} {token}"));
-        for name in &trace.names {
-            app.store.put_in(owner, Kind::Content, (name, &place), value.clone(), keep);
-        }
+        // A call that Gemini left unsigned is kept too, without a signature: an answer that was
+        // given again takes the place of the one before.
+        let signature = written(call).unwrap_or_default();
+        let place = place(&content_key(call), trace.calls + at);
+        let places: Vec<_> = trace.names.iter().map(|name| (name.as_str(), &*place)).collect();
+        let value = Bytes::from(signature);
+        app.store.put_in(owner, Kind::Signature, &call.id, value, &places, keep);
     }
 }
 
@@ -87,22 +80,20 @@ const MOST: usize = 1024;
 async fn by_content(app: &App, owner: Owner, request: &mut Request<'_>, trace: &Trace) {
     let most = MOST.max(4 * request.calls().filter(|call| is_lost(call)).count());
     for name in &trace.names {
-        let kept = match app.store.all_in(owner, Kind::Content, name, most).await {
+        let kept = match app.store.in_map(owner, name, &Look::All(most)).await {
             Some(kept) => kept,
             None => {
-                let places: Vec<_> =
-                    lost(request).map(|(at, content)| place(&content, at)).collect();
-                let values = app.store.get_in(owner, Kind::Content, name, &places).await;
-                let kept = places.into_iter().zip(values);
-                kept.filter_map(|(place, value)| Some((place, value?))).collect()
+                let places = lost(request).map(|(at, content)| place(&content, at)).collect();
+                let named = app.store.in_map(owner, name, &Look::Named(places)).await;
+                named.unwrap_or_default()
             }
         };
         let found = found_in(&kept, request);
-        if found.is_empty() {
-            continue;
-        }
         let (places, tokens): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let signatures = signed(app, owner, &tokens).await;
+        if signatures.iter().all(Option::is_none) {
+            continue;
+        }
         let mut found: BTreeMap<_, _> = places.into_iter().zip(signatures).collect();
         for (at, call) in request.calls_mut().enumerate() {
             if let Some(Some(signature)) = found.remove(&at) {
@@ -124,32 +115,23 @@ fn place(content: &str, number: usize) -> String {
     format!("{content}/{number}")
 }
 
-/// A call that was kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Known<'k> {
-    time: u64,
-    number: usize,
-    /// Empty: it was unsigned.
-    token: &'k str,
-}
-
 /// The tokens of a request's lost calls, by their places among all calls, as far as they are among
-/// those of a session.
-fn found_in(kept: &Map, request: &Request<'_>) -> BTreeMap<usize, String> {
-    let mut latest: HashMap<&str, Known<'_>> = HashMap::new();
-    for (place, value) in kept {
-        let Some((content, call)) = Known::read(place, value) else { continue };
-        latest.entry(content).and_modify(|it| *it = call.max(*it)).or_insert(call);
-    }
-    if latest.is_empty() {
+/// those of a session: their places there, and their tokens, the latest last.
+fn found_in(kept: &[(String, String)], request: &Request<'_>) -> BTreeMap<usize, String> {
+    if kept.is_empty() {
         return BTreeMap::new();
     }
+    let places: HashMap<&str, &str> =
+        kept.iter().map(|(place, token)| (place.as_str(), token.as_str())).collect();
+    let latest: HashMap<&str, &str> = kept
+        .iter()
+        .filter_map(|(place, token)| Some((place.split_once('/')?.0, token.as_str())))
+        .collect();
     let lost: Vec<_> = lost(request).collect();
     let mut found = BTreeMap::new();
     for (at, content) in &lost {
-        let kept = kept.get_key_value(&place(content, *at));
-        if let Some((_, call)) = kept.and_then(|(place, value)| Known::read(place, value)) {
-            found.insert(*at, call.token);
+        if let Some(token) = places.get(&*place(content, *at)) {
+            found.insert(*at, *token);
         }
     }
     // The last that says something is the latest, wherever it stands now, unless that has its place.
@@ -157,24 +139,13 @@ fn found_in(kept: &Map, request: &Request<'_>) -> BTreeMap<usize, String> {
     let mut later = BTreeSet::new();
     for (at, content) in lost.iter().rev() {
         if later.insert(content)
-            && let Some(call) = latest.get(&**content)
-            && !placed.contains(call.token)
+            && let Some(token) = latest.get(&**content)
+            && !placed.contains(token)
         {
-            found.entry(*at).or_insert(call.token);
+            found.entry(*at).or_insert(*token);
         }
     }
-    // Where there is no token, the call was unsigned.
-    let signed = found.into_iter().filter(|(_, token)| !token.is_empty());
-    signed.map(|(at, token)| (at, token.to_owned())).collect()
-}
-
-impl<'k> Known<'k> {
-    fn read(place: &'k str, value: &'k [u8]) -> Option<(&'k str, Self)> {
-        let (content, number) = place.split_once('/')?;
-        let (time, token) = std::str::from_utf8(value).ok()?.split_once(' ')?;
-        let (time, number) = (time.parse().ok()?, number.parse().ok()?);
-        Some((content, Self { time, number, token }))
-    }
+    found.into_iter().map(|(at, token)| (at, token.to_owned())).collect()
 }
 
 /// Four lines: the back end, the model, the signature, the tool.
@@ -182,10 +153,11 @@ fn written(call: &Call<'_>) -> Option<String> {
     let signature = call.signature.as_ref()?;
     let issuer = signature.issuer()?;
     let backend = match issuer.backend {
-        Backend::Developer => 'd',
-        Backend::Vertex => 'v',
+        Backend::Developer => "d",
+        Backend::Vertex => "v",
     };
-    Some(format!("{backend}\n{}\n{}\n{}", issuer.model, signature.expose(), call.tool.name))
+    let lines = [backend, &issuer.model, signature.expose(), &call.tool.name];
+    Some(lines.join("\n"))
 }
 
 fn read(text: &str) -> Option<Signature<'static>> {
@@ -212,24 +184,32 @@ mod tests {
 
     use super::*;
 
-    /// What a call says, its number, when it was kept, its token.
-    type Kept = (&'static str, usize, u64, &'static str);
+    /// r129: a call that was kept without a signature has its place and gets none, also where another
+    /// said the same (the row about that is below).
+    #[test]
+    fn r129_what_was_unsigned_stays_so() {
+        assert!(read("").is_none());
+        assert!(read("d\ngemini-3-flash\nc2ln\nread").is_some());
+    }
+
+    /// What a call says, its number, its token.
+    type Kept = (&'static str, usize, &'static str);
 
     /// r129, c10: what is found in a session, call by call. A call is one letter.
     #[test]
     fn r129_calls_are_found_by_what_they_say_each_once() {
         let rows: [(&str, &[Kept], &[&str]); 7] = [
-            ("ab", &[("a", 0, 1, "ta"), ("b", 1, 2, "tb")], &["ta", "tb"]),
+            ("ab", &[("a", 0, "ta"), ("b", 1, "tb")], &["ta", "tb"]),
             ("ab", &[], &["", ""]),
-            ("aa", &[("a", 0, 1, "t0"), ("a", 1, 2, "t1")], &["t0", "t1"]),
-            // Shortened: the last is the latest.
-            ("ba", &[("b", 0, 1, "tb"), ("a", 3, 2, "t3"), ("a", 7, 1, "t7")], &["tb", "t3"]),
+            ("aa", &[("a", 0, "t0"), ("a", 1, "t1")], &["t0", "t1"]),
+            // Shortened: the last is the latest, wherever it was.
+            ("ba", &[("b", 0, "tb"), ("a", 7, "t7"), ("a", 3, "t3")], &["tb", "t3"]),
             // The latest is where it was: it does not come twice.
-            ("aca", &[("a", 0, 1, "t0")], &["t0", "", ""]),
-            // What was unsigned stays so, although another said the same.
-            ("ab", &[("a", 0, 2, ""), ("a", 5, 1, "t5"), ("b", 1, 3, "tb")], &["", "tb"]),
+            ("aca", &[("a", 0, "t0")], &["t0", "", ""]),
+            // What has its place keeps it, although another said the same.
+            ("ab", &[("a", 5, "t5"), ("a", 0, "t0"), ("b", 1, "tb")], &["t0", "tb"]),
             // Of two in one answer, the second is the latest.
-            ("xa", &[("a", 3, 1, "t3"), ("a", 4, 1, "t4")], &["", "t4"]),
+            ("xa", &[("a", 3, "t3"), ("a", 4, "t4")], &["", "t4"]),
         ];
         let sealer = Sealer::with_key([0; 32]);
         let options = DecodeOptions { sealer: &sealer };
@@ -251,10 +231,10 @@ mod tests {
                 let mut calls = request.calls();
                 calls.find(|call| call.tool.name == letter).map_or_else(String::new, content_key)
             };
-            let kept = kept.iter().map(|(letter, number, time, token)| {
-                (place(&content(letter), *number), Bytes::from(format!("{time} {token}")))
+            let kept = kept.iter().map(|(letter, number, token)| {
+                (place(&content(letter), *number), (*token).to_owned())
             });
-            let found = found_in(&kept.collect(), &request);
+            let found = found_in(&kept.collect::<Vec<_>>(), &request);
             let found: Vec<&str> =
                 (0..want.len()).map(|at| found.get(&at).map_or("", String::as_str)).collect();
             assert_eq!(found, want, "{said}");
