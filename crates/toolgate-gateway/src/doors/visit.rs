@@ -108,7 +108,7 @@ impl Visit {
 const UPLOAD: Duration = Duration::from_secs(30);
 
 /// How long a client may go on sending what nobody will read.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads the body of a request that is turned away, unless the client asks first and sends nothing.
 pub(crate) async fn unread(request: Request<Incoming>) {

@@ -120,6 +120,27 @@ async fn errors_are_frames_and_the_connection_goes_on() {
     assert_eq!(words(&answer), "fine");
 }
 
+/// What cannot be taken is refused in its turn, in words, before the connection is closed.
+#[tokio::test]
+async fn what_is_too_long_is_told_so() {
+    let script = SimConfig::scripted(Script::new().text("one"));
+    let gate = Gate::with(script, "[limits]\nbody_mib = 1").await;
+    let mut socket = Socket::open(&gate).await;
+    socket.0.send(Message::binary("{}")).await.unwrap();
+    socket.send(create(json!({"input": "x"}))).await;
+    socket.send(create(json!({"input": "x".repeat(40 << 20)}))).await;
+    let refused = socket.answer().await.pop().unwrap();
+    assert_eq!((&refused["type"], &refused["status"]), (&json!("error"), &json!(400)), "{refused}");
+    let answered = socket.answer().await.pop().unwrap();
+    assert_eq!(words(&answered["response"]), "one");
+    let refused = socket.answer().await.pop().unwrap();
+    assert_eq!((&refused["type"], &refused["status"]), (&json!("error"), &json!(413)), "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("1 MiB") && message.contains("request id"), "{message}");
+    let Some(Ok(Message::Close(Some(frame)))) = socket.0.next().await else { panic!() };
+    assert_eq!(u16::from(frame.code), 1009);
+}
+
 #[tokio::test]
 async fn answers_come_one_after_the_other() {
     let gate =

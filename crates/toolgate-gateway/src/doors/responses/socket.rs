@@ -19,6 +19,7 @@ use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use tokio::io::AsyncReadExt as _;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -34,14 +35,16 @@ use super::prewarm;
 use crate::app::overloaded;
 use crate::auth;
 use crate::doors::Visit;
+use crate::doors::encoding::too_large;
 use crate::doors::turns::{self, Answered, Keeping};
+use crate::doors::visit::PATIENCE;
 use crate::reply::{self, Reply};
 use crate::session::{self, Local};
 use crate::turn::Ask;
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// Requests that may wait for the running one.
+/// Requests that may wait for the running one. Who sends more has to wait.
 const WAITING: usize = 64;
 
 /// Turns a connection into a WebSocket.
@@ -103,13 +106,31 @@ struct Connection {
     visit: Visit,
     read: SplitStream<Socket>,
     answers: Answers,
-    waiting: VecDeque<Utf8Bytes>,
+    waiting: VecDeque<Heard>,
 }
 
 /// The half that answers.
 struct Answers {
     write: SplitSink<Socket, Message>,
     local: Option<Local>,
+}
+
+/// What the client has said.
+enum Heard {
+    Text(Utf8Bytes),
+    /// Something that is no text.
+    Binary,
+    /// More than a body may have. What follows it cannot be read.
+    TooLong,
+}
+
+impl Heard {
+    fn length(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Binary | Self::TooLong => 0,
+        }
+    }
 }
 
 impl Connection {
@@ -122,17 +143,15 @@ impl Connection {
     /// Serves until the client leaves, or the gateway does.
     async fn serve(mut self) {
         let mut leave = pin!(self.visit.app.tasks.leave());
-        loop {
-            let Some(body) = self.waiting.pop_front() else {
+        let code = loop {
+            let Some(heard) = self.waiting.pop_front() else {
                 tokio::select! {
-                    heard = self.read.next() => match heard.and_then(Result::ok) {
-                        Some(message) => if !hear(message, &mut self.waiting) { break },
-                        None => break,
-                    },
-                    () = &mut leave => break,
+                    message = self.read.next() => if !hear(message, &mut self.waiting) { break CloseCode::Away },
+                    () = &mut leave => break CloseCode::Away,
                 }
                 continue;
             };
+            let is_last = matches!(heard, Heard::TooLong);
             let visit = match next_visit(&self.visit) {
                 Ok(visit) => visit,
                 Err((failure, request_id)) => {
@@ -140,45 +159,64 @@ impl Connection {
                     if self.answers.error(&refusal).await.is_err()
                         || failure.kind == FailureKind::Authentication
                     {
-                        break;
+                        break CloseCode::Away;
+                    }
+                    if is_last {
+                        break CloseCode::Size;
                     }
                     continue;
                 }
             };
-            let mut turn = pin!(self.answers.turn(&visit, body));
+            let limit = visit.current.config.limits.body;
+            let mut turn = pin!(self.answers.answer(&visit, heard));
             let told = loop {
                 // Whoever sends more than one body's worth ahead has to wait.
-                let ahead: usize = self.waiting.iter().map(|it| it.len()).sum();
+                let ahead: usize = self.waiting.iter().map(Heard::length).sum();
+                let is_over = matches!(self.waiting.back(), Some(Heard::TooLong)) || is_last;
+                let may_hear = ahead < limit && self.waiting.len() < WAITING && !is_over;
                 tokio::select! {
                     told = &mut turn => break told,
                     // Whoever leaves takes the running turn along.
-                    heard = self.read.next(), if ahead < visit.current.config.limits.body => match heard.and_then(Result::ok) {
-                        Some(message) => if !hear(message, &mut self.waiting) { return },
-                        None => return,
-                    },
+                    message = self.read.next(), if may_hear => if !hear(message, &mut self.waiting) { return },
                 }
             };
             if told.is_err() {
                 return;
             }
-        }
-        let frame = CloseFrame { code: CloseCode::Away, reason: Utf8Bytes::from_static("") };
+            if is_last {
+                break CloseCode::Size;
+            }
+        };
+        let is_sending = code == CloseCode::Size;
+        let frame = CloseFrame { code, reason: Utf8Bytes::from_static("") };
         // The client may be gone already.
         drop(self.answers.write.send(Message::Close(Some(frame))).await);
+        if is_sending && let Ok(socket) = self.read.reunite(self.answers.write) {
+            take_rest(socket).await;
+        }
     }
 }
 
-/// Takes a message; `false`: it was the last.
-fn hear(message: Message, waiting: &mut VecDeque<Utf8Bytes>) -> bool {
+/// Takes what a client still sends: else it sees a reset, and not our last words.
+async fn take_rest(mut socket: Socket) {
+    let rest = async {
+        let mut taken = vec![0; 64 << 10];
+        while socket.get_mut().read(&mut taken).await.is_ok_and(|count| count > 0) {}
+    };
+    drop(tokio::time::timeout(PATIENCE, rest).await);
+}
+
+/// Takes a message; `false`: there are no more.
+fn hear(message: Option<Result<Message, Error>>, waiting: &mut VecDeque<Heard>) -> bool {
     match message {
-        Message::Text(text) => {
-            waiting.push_back(text);
-            waiting.len() <= WAITING
-        }
-        Message::Close(_) => false,
+        Some(Ok(Message::Text(text))) => waiting.push_back(Heard::Text(text)),
+        Some(Ok(Message::Binary(_))) => waiting.push_back(Heard::Binary),
+        Some(Err(Error::Capacity(_))) => waiting.push_back(Heard::TooLong),
         // Pings are answered by the protocol itself.
-        Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => true,
+        Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+        Some(Ok(Message::Close(_)) | Err(_)) | None => return false,
     }
+    true
 }
 
 /// Every turn is a request of its own, under the configuration that is in force then: the key must still
@@ -200,6 +238,18 @@ fn next_visit(visit: &Visit) -> Result<Visit, (Failure, String)> {
 
 impl Answers {
     /// Answers one message.
+    async fn answer(&mut self, visit: &Visit, heard: Heard) -> Result<(), Error> {
+        let refusal = match heard {
+            Heard::Text(text) => return self.turn(visit, text).await,
+            Heard::Binary => {
+                Failure::new(FailureKind::InvalidRequest, "a message must be text, not binary")
+            }
+            Heard::TooLong => too_large(visit.current.config.limits.body),
+        };
+        visit.ledger(DIALECT).failed(&refusal);
+        self.error(&encode_error(DIALECT, &refusal, &visit.request_id)).await
+    }
+
     async fn turn(&mut self, visit: &Visit, message: Utf8Bytes) -> Result<(), Error> {
         if let Err(refusal) = check(message.as_str()) {
             visit.ledger(DIALECT).failed(&refusal);
