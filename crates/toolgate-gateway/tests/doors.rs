@@ -407,12 +407,16 @@ async fn e1_doubled_results_of_gemini_cli_are_mended() {
             ],
             "tools": [{"functionDeclarations": [{"name": "read", "parametersJsonSchema": {"type": "object", "properties": {"path": {"type": "string"}}}}]}],
         });
-        for verb in ["generateContent", "streamGenerateContent?alt=sse"] {
+        for verb in ["generateContent", "streamGenerateContent?alt=sse", "streamGenerateContent"] {
             let got = lab.post(&format!("/v1beta/models/{model}:{verb}"), &ask).await;
             assert!(got.status.is_success(), "{model} {verb}: {}", got.text());
             assert!(got.text().contains("\"text\""), "{model} {verb}: {}", got.text());
+            if verb == "streamGenerateContent" {
+                assert_eq!(got.headers["content-type"], "application/json", "{model}");
+                assert!(got.json().is_array(), "{model}: {}", got.text());
+            }
         }
-        assert_eq!(counted(&lab).await, ["{door=\"gemini\",outcome=\"ok\"} 2"], "{model}");
+        assert_eq!(counted(&lab).await, ["{door=\"gemini\",outcome=\"ok\"} 3"], "{model}");
     }
 }
 
@@ -500,6 +504,13 @@ async fn h2_thoughts_alone_are_no_answer_to_geminis_clients() {
     let last: Value = serde_json::from_str(last).unwrap();
     assert!(last["error"]["code"].as_u64().unwrap() >= 500, "{last}");
     assert!(text.contains("Hm.") && !text.contains("finishReason"), "{text}");
+    // The same in an array.
+    let lab = Lab::with(script(), "").await;
+    let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent";
+    let got = lab.post(path, &ask).await;
+    let last = got.json().as_array().unwrap().last().unwrap().clone();
+    assert!(last["error"]["code"].as_u64().unwrap() >= 500, "{last}");
+    assert!(got.text().contains("Hm.") && !got.text().contains("finishReason"), "{}", got.text());
 }
 
 /// A stream that breaks in the middle of an event ends before it: what is left can be read, and says
@@ -529,4 +540,30 @@ async fn d12_a_cut_gemini_stream_ends_with_a_whole_event() {
             "cut at {cut}: {text}"
         );
     }
+}
+
+/// So does an array: it can be read, wherever it breaks, and says that it is not all.
+#[tokio::test]
+async fn d12_a_cut_gemini_array_ends_with_an_error() {
+    let element = |part: Value| {
+        json!({"candidates": [{"content": {"role": "model", "parts": [part]}}]}).to_string()
+    };
+    let ask = json!({"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]});
+    let path = "/v1beta/models/gemini-3.6-flash:streamGenerateContent";
+    let first = format!("[{}", element(json!({"text": "one"})));
+    let whole = format!("{first}\n,\r\n{}\n]", element(json!({"text": "t]w}o"})));
+    for cut in first.len()..=whole.len() {
+        let lab = Lab::replaying(&[(200, "application/json", &whole[..cut])], "").await;
+        let got = lab.post(path, &ask).await.json();
+        let elements = got.as_array().unwrap();
+        let count = if cut < whole.len() - 2 { 1 } else { 2 };
+        assert_eq!(elements.len(), count + 1, "cut at {cut}: {got}");
+        assert_eq!(elements[count]["error"]["code"], 503, "cut at {cut}: {got}");
+    }
+    // A turn with calls goes on from them.
+    let call = json!({"functionCall": {"id": "1", "name": "list", "args": {}}});
+    let said = format!("[{}\n,\r\n{{", element(call));
+    let lab = Lab::replaying(&[(200, "application/json", &said)], "").await;
+    let got = lab.post(path, &ask).await.json();
+    assert_eq!(got.as_array().unwrap().len(), 1, "{got}");
 }

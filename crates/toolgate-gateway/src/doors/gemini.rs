@@ -13,11 +13,11 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use toolgate_core::canon::{Failure, FailureKind};
-use toolgate_core::gemini::Target;
+use toolgate_core::gemini::{Framing, Target};
 use toolgate_core::json::{self, Fields, write};
 use toolgate_core::translate::Dialect;
 
-use super::passing::Passing;
+use super::passing::{Form, Passing};
 use super::{Visit, turns};
 use crate::reply::{self, Reply};
 use crate::session;
@@ -43,8 +43,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
         let message = format!("there is no {path}");
         return visit.fail(DIALECT, &Failure::new(FailureKind::NotFound, message));
     };
-    let is_stream = asked.verb == "streamGenerateContent";
-    let sse = head.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
+    let form = form_of(asked.verb, head.uri.query());
     let headers = passed_headers(&head.headers);
     let method = head.method.clone();
     let query = head.uri.query().map(str::to_owned);
@@ -61,12 +60,11 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let path = upstream_path(&visit, &asked, &model, query.as_deref());
     let target = Target { model, backend: visit.current.link.backend() };
     let mut ledger = visit.ledger(DIALECT);
-    ledger.passing(&target.model, is_stream);
+    ledger.passing(&target.model, form != Form::Whole);
     let generates = matches!(asked.verb, "generateContent" | "streamGenerateContent");
-    let mendable = generates && (sse || !is_stream);
-    let mending = Mending { visit: &visit, model: asked.model, is_stream, body: &body };
+    let mending = Mending { visit: &visit, model: asked.model, form, body: &body };
     let lessons = &visit.app.lessons;
-    if mendable && lessons.has_refused(&target, &body, Instant::now()) {
+    if generates && lessons.has_refused(&target, &body, Instant::now()) {
         let mended = match mending.run(ledger, false).await {
             Err(failure) if is_of_another_model(&failure) => {
                 mending.run(visit.ledger(DIALECT), true).await
@@ -83,7 +81,6 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
         match turn::open(&mut plan, patience).await {
             Ok(response) if generates => {
                 let (head, answer) = response.into_parts();
-                let form = (is_stream, is_stream && sse);
                 let mut passing = Passing::open(answer, form, &visit, &plan, ledger).await;
                 // K3: an error that comes as the first event is a refusal like any other.
                 if let Some(failure) = passing.refusal().cloned()
@@ -99,15 +96,14 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
                         Err(failure) => break Refusal { failure, said: None },
                     }
                 }
-                if mendable
-                    && passing.is_no_good()
+                if passing.is_no_good()
                     && let Some(ledger) = passing.give_up()
                     && let Ok(reply) = mending.run(ledger, false).await
                 {
                     return reply;
                 }
                 // Half an object is no answer; half a stream says itself that it was cut.
-                if let Some(failure) = passing.cut().filter(|_| !is_stream) {
+                if let Some(failure) = passing.cut().filter(|_| form == Form::Whole) {
                     return reply::failure(DIALECT, failure, &visit.request_id);
                 }
                 return like(&head, passing.boxed_unsync());
@@ -126,7 +122,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
         }
     };
     let Refusal { failure, said } = refusal;
-    if mendable && failure.kind == FailureKind::InvalidRequest {
+    if generates && failure.kind == FailureKind::InvalidRequest {
         if let Ok(reply) = mending.run(ledger, is_of_another_model(&failure)).await {
             if is_about_tools(&failure) {
                 lessons.refuse(&target, &body, Instant::now());
@@ -218,6 +214,16 @@ fn read_path(path: &str) -> Option<Asked<'_>> {
     (!model.contains('/')).then_some(Asked { model, verb, version })
 }
 
+/// Which form the answer will have.
+fn form_of(verb: &str, query: Option<&str>) -> Form {
+    let is_sse = |pair: &str| matches!(pair, "alt=sse" | "$alt=sse" | "%24alt=sse");
+    match verb {
+        "streamGenerateContent" if query.unwrap_or("").split('&').any(is_sse) => Form::Events,
+        "streamGenerateContent" => Form::Array,
+        _ => Form::Whole,
+    }
+}
+
 fn upstream_path(visit: &Visit, asked: &Asked<'_>, model: &str, query: Option<&str>) -> String {
     let own = visit.current.link.models_path();
     let mut path = match asked.version {
@@ -262,7 +268,7 @@ fn passed_headers(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
 struct Mending<'a> {
     visit: &'a Visit,
     model: &'a str,
-    is_stream: bool,
+    form: Form,
     body: &'a Bytes,
 }
 
@@ -271,7 +277,12 @@ impl Mending<'_> {
     /// signatures of an unknown issuer where Gemini `distrusts` them.
     async fn run(&self, ledger: Ledger, distrusts: bool) -> Result<Reply, Failure> {
         let visit = self.visit;
-        let path = Some((self.model.to_owned(), self.is_stream));
+        let framing = match self.form {
+            Form::Whole => None,
+            Form::Events => Some(Framing::Sse),
+            Form::Array => Some(Framing::Array),
+        };
+        let path = Some((self.model.to_owned(), framing));
         let ask =
             Ask { path, distrusts, ..Ask::new(DIALECT, self.body.clone(), visit.client.owner) };
         let outcome = turns::run_on(visit, &ask, ledger).await?;

@@ -1,5 +1,6 @@
 //! The front doors: one file for each way in.
 
+mod elements;
 pub(crate) mod encoding;
 mod gemini;
 mod models;

@@ -16,9 +16,20 @@ use toolgate_core::gemini::encode_error;
 use toolgate_core::gemini::upstream::StreamDecoder;
 
 use super::Visit;
+use super::elements::Elements;
 use crate::app::Current;
 use crate::auth::Pass;
 use crate::turn::{Ledger, Plan, silent};
+
+/// The form of an answer. The pieces of a stream are given on whole or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One object.
+    Whole,
+    Events,
+    /// A stream whose pieces are the elements of an array.
+    Array,
+}
 
 /// The upstream's body.
 pub(super) struct Passing {
@@ -29,8 +40,8 @@ pub(super) struct Passing {
     silence: Pin<Box<Sleep>>,
     idle: Duration,
     last: Instant,
-    /// Whether it is made of events, which are given on whole or not at all.
-    is_events: bool,
+    form: Form,
+    elements: Elements,
     request_id: String,
     current: Arc<Current>,
     pass: Pass,
@@ -38,6 +49,9 @@ pub(super) struct Passing {
     kept: BytesMut,
     /// How much of it is known to hold no end of an event: one of megabytes comes in many pieces.
     searched: usize,
+    /// How much of it is whole elements, and whether some were given on before.
+    whole: usize,
+    has_given: bool,
     /// What follows everything else, in a piece of its own: where Google's JavaScript SDK sees it.
     last_words: Bytes,
     _room: Option<Arc<crate::app::Admitted>>,
@@ -77,12 +91,13 @@ impl Passing {
     /// Reads until there is something to show, or the end: until then the turn can be saved.
     pub(super) async fn open(
         body: Incoming,
-        (is_stream, is_events): (bool, bool),
+        form: Form,
         visit: &Visit,
         plan: &Plan,
         ledger: Ledger,
     ) -> Self {
         let decoder = StreamDecoder::new(plan.exchange().clone(), visit.seed.ids(0));
+        let is_stream = form != Form::Whole;
         // An answer in one piece may take as long as a turn may.
         let idle = if is_stream { plan.idle() } else { plan.total() };
         let mut passing = Self {
@@ -93,12 +108,15 @@ impl Passing {
             silence: Box::pin(tokio::time::sleep(idle)),
             idle,
             last: Instant::now(),
-            is_events,
+            form,
+            elements: Elements::default(),
             request_id: visit.request_id.clone(),
             current: Arc::clone(&visit.current),
             pass: visit.client.pass.clone(),
             kept: BytesMut::new(),
             searched: 0,
+            whole: 0,
+            has_given: false,
             last_words: Bytes::new(),
             _room: visit.room.clone(),
         };
@@ -109,7 +127,7 @@ impl Passing {
                 Ok(Some(Ok(frame))) => {
                     if let Ok(bytes) = frame.into_data() {
                         passing.decoder.feed(&bytes, &mut passing.heard);
-                        passing.kept.extend_from_slice(&bytes);
+                        passing.keep(&bytes);
                     }
                 }
                 Ok(Some(Err(_)) | None) => passing.stop(),
@@ -171,11 +189,43 @@ impl Passing {
     fn stop(&mut self) {
         if self.body.take().is_some() {
             self.decoder.finish(&mut self.heard);
-            if self.is_events {
-                self.mend_end();
-                self.own_up();
+            match self.form {
+                Form::Whole => {}
+                Form::Events => {
+                    self.mend_end();
+                    if let Some(error) = self.confession() {
+                        self.own_up(error);
+                    }
+                }
+                Form::Array => self.end_array(),
             }
         }
+    }
+
+    /// Ends an array where it was cut, and with an error in place of an end that looks like a success.
+    fn end_array(&mut self) {
+        let error = self.confession();
+        if error.is_none() && self.elements.has_ended() {
+            return;
+        }
+        let finish = memchr::memmem::find(&self.kept, FINISH).filter(|_| error.is_some());
+        let said = finish.unwrap_or(self.kept.len());
+        let mut elements =
+            if self.has_given { Elements::behind_one() } else { Elements::default() };
+        let whole = elements.feed(&self.kept[..said]);
+        self.kept.truncate(whole);
+        elements.end(error.as_deref(), &mut self.kept);
+    }
+
+    /// Keeps bytes until they can be given on.
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.form == Form::Array {
+            let whole = self.elements.feed(bytes);
+            if whole > 0 {
+                self.whole = self.kept.len() + whole;
+            }
+        }
+        self.kept.extend_from_slice(bytes);
     }
 
     /// Writes down how it ended.
@@ -216,8 +266,8 @@ impl Passing {
     /// asks again after an end without a finish, but not where it has just given results; opencode does
     /// not know of malformed calls. A turn with calls goes on from them; whoever asked again would run
     /// them twice.
-    fn own_up(&mut self) {
-        let Some(Err(failure)) = &self.heard.end else { return };
+    fn confession(&self) -> Option<Vec<u8>> {
+        let Some(Err(failure)) = &self.heard.end else { return None };
         let is_silent = match failure.kind {
             // One that showed nothing at all is Gemini's own word, which clients know.
             FailureKind::EmptyTurn => self.heard.visible,
@@ -237,11 +287,12 @@ impl Passing {
             | FailureKind::Unsupported
             | FailureKind::UpstreamProtocol => false,
         };
-        if !is_silent {
-            return;
-        }
-        let failure = self.current.told(failure, &self.pass);
-        let error = encode_error(&failure, &self.request_id).body;
+        let failure = is_silent.then(|| self.current.told(failure, &self.pass))?;
+        Some(encode_error(&failure, &self.request_id).body)
+    }
+
+    /// Ends events with an error, in place of an end that looks like a success.
+    fn own_up(&mut self, error: Vec<u8>) {
         let said = finish_at(&self.kept).unwrap_or_else(|| events_end(&self.kept));
         self.kept.truncate(said);
         self.kept.extend_from_slice(b"data: ");
@@ -252,16 +303,18 @@ impl Passing {
 
     /// Whether the end of a turn without a word is kept back until it is known for one.
     fn withholds(&self) -> bool {
-        let may = self.is_events && self.body.is_some() && !self.heard.said;
-        may && finish_at(&self.kept).is_some()
+        let may = self.form != Form::Whole && self.body.is_some() && !self.heard.said;
+        may && memchr::memmem::find(&self.kept, FINISH).is_some()
     }
 
     /// What of the kept bytes can be given on.
-    fn whole_events(&mut self) -> Bytes {
-        if !self.is_events {
-            return self.kept.split().freeze();
+    fn whole_pieces(&mut self) -> Bytes {
+        if self.form == Form::Array && self.body.is_some() {
+            let whole = self.kept.split_to(std::mem::take(&mut self.whole)).freeze();
+            self.has_given |= !whole.is_empty();
+            return whole;
         }
-        if self.body.is_some() {
+        if self.form == Form::Events && self.body.is_some() {
             // An end may have begun before.
             let from = self.searched.saturating_sub(3);
             let whole = match events_end(&self.kept[from..]) {
@@ -300,9 +353,12 @@ fn events_end(bytes: &[u8]) -> usize {
     ends(b"\n\n").max(ends(b"\r\n\r\n")).unwrap_or(0)
 }
 
+/// What stands in the piece of a stream that ends the turn.
+const FINISH: &[u8] = b"\"finishReason\"";
+
 /// Where the first event begins that ends the turn.
 fn finish_at(bytes: &[u8]) -> Option<usize> {
-    let at = memchr::memmem::find(bytes, b"\"finishReason\"")?;
+    let at = memchr::memmem::find(bytes, FINISH)?;
     Some(events_end(&bytes[..at]))
 }
 
@@ -321,7 +377,7 @@ impl http_body::Body for Passing {
                 this.account();
             }
             if this.kept.has_remaining() && !this.withholds() {
-                let bytes = this.whole_events();
+                let bytes = this.whole_pieces();
                 if !bytes.is_empty() {
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
@@ -341,10 +397,15 @@ impl http_body::Body for Passing {
                     let is_whole =
                         [&b"\n\n"[..], b"\r\n\r\n"].iter().any(|end| bytes.ends_with(end));
                     let may_finish = !this.heard.said && finish_at(&bytes).is_some();
-                    if this.kept.is_empty() && (!this.is_events || is_whole && !may_finish) {
+                    let is_next = match this.form {
+                        Form::Whole => true,
+                        Form::Events => is_whole && !may_finish,
+                        Form::Array => false,
+                    };
+                    if this.kept.is_empty() && is_next {
                         return Poll::Ready(Some(Ok(Frame::data(bytes))));
                     }
-                    this.kept.extend_from_slice(&bytes);
+                    this.keep(&bytes);
                 }
                 // However it ended: Gemini's clients retry after an error that they are told, while
                 // they give up on a broken connection.

@@ -7,10 +7,10 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
-use toolgate_core::anthropic;
 use toolgate_core::canon::{Answer, Call, Failure, FailureKind, Losses, Stamp};
 use toolgate_core::responses::{self, Framing};
 use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
+use toolgate_core::{anthropic, gemini};
 
 use super::Visit;
 use crate::reply::{self, Body, Reply};
@@ -66,8 +66,14 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
             reply::json(StatusCode::OK, whole.json)
         }
         Answered::Stream(pump) => {
+            let kind = match &echo {
+                Echo::Gemini(echo) if echo.framing == gemini::Framing::Array => "application/json",
+                Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_) | Echo::Responses(_) => {
+                    "text/event-stream"
+                }
+            };
             let keeping = keeper.map(|keeper| Keeping::new(keeper, echo, stamp).with_events());
-            reply::stream("text/event-stream", body_of(pump, visit, keeping))
+            reply::stream(kind, body_of(pump, visit, keeping))
         }
     }
 }

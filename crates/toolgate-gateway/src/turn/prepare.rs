@@ -28,8 +28,8 @@ use crate::session::{Before, splice};
 pub(crate) struct Ask {
     /// The dialect.
     pub(crate) door: Dialect,
-    /// The model and whether to stream, where the path says it (Gemini).
-    pub(crate) path: Option<(String, bool)>,
+    /// The model, and how to stream if at all, where the path says it (Gemini).
+    pub(crate) path: Option<(String, Option<gemini::Framing>)>,
     /// The body.
     pub(crate) body: Bytes,
     /// Whether only its length is asked for.
@@ -161,8 +161,10 @@ async fn understand<'a>(
     })?;
     let options = DecodeOptions { sealer: &app.sealer };
     let Decoded { mut request, echo, mut losses } = match &ask.path {
-        Some((model, stream)) => {
-            let decoded = gemini::decode_request(body, model, *stream, &options)?;
+        Some((model, framing)) => {
+            let is_stream = framing.is_some();
+            let mut decoded = gemini::decode_request(body, model, is_stream, &options)?;
+            decoded.echo.framing = framing.unwrap_or_default();
             Decoded {
                 request: decoded.request,
                 echo: Echo::Gemini(decoded.echo),
