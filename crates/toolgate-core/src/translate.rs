@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use crate::canon::{
-    Answer, Assembler, BadRequest, Call, DecodeOptions, Decoded, Encoder, ErrorReply, Event,
+    Answer, Assembler, BadRequest, CallLog, DecodeOptions, Decoded, Encoder, ErrorReply, Event,
     Failure, FailureKind, Finish, IdGen, Sink, Stamp, Start, Turn, Usage,
 };
 use crate::gemini::Exchange;
@@ -202,7 +202,7 @@ pub struct Seen {
     /// nothing, and another answer may follow them.
     pub settled: bool,
     /// The calls, without their arguments unless somebody asked to keep them.
-    pub calls: Vec<Call<'static>>,
+    pub calls: CallLog,
     /// How it ended, where it ended well.
     pub finish: Option<Finish>,
     /// How it ended, where it did not. The client has not been told yet.
@@ -410,6 +410,7 @@ impl<E: Encoder> Into<'_, E> {
         }
         let Seen { started, visible, settled, calls, finish, failure, next_round: _ } =
             &mut self.tap.seen;
+        calls.event(event);
         match event {
             Event::Start(_) => {
                 if !std::mem::replace(started, true) {
@@ -422,7 +423,6 @@ impl<E: Encoder> Into<'_, E> {
                 return;
             }
             Event::Finish(end) => *finish = Some(end.clone()),
-            Event::Call(call) => calls.push(call.clone().into_owned()),
             // A shown thought's own signature belongs right behind it.
             Event::Signature { thought, .. } if !*visible || (!*settled && !thought) => {
                 self.tap.held.push(event.clone().into_owned());
@@ -435,6 +435,7 @@ impl<E: Encoder> Into<'_, E> {
             Event::Text(_)
             | Event::Thought(_)
             | Event::Signature { .. }
+            | Event::Call(_)
             | Event::Media(_)
             | Event::Server(_)
             | Event::Grounding(_) => {}

@@ -1,6 +1,7 @@
 //! An answer put together from its events.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use super::{Call, Event, Failure, Finish, Media, ServerActivity, Signature, Sink, Start};
 use crate::json::{Raw, Text};
@@ -56,6 +57,26 @@ impl Answer {
         })
     }
 
+    /// The calls with the signatures that are theirs.
+    pub fn call_log(&self) -> CallLog {
+        let mut log = CallLog::default();
+        for item in &self.items {
+            match item {
+                Item::Call(call) => log.call(call.clone()),
+                Item::Signature { thought: false, len, signature } => {
+                    log.signature(*len, signature);
+                }
+                Item::Text(_)
+                | Item::Thought(_)
+                | Item::Signature { .. }
+                | Item::Media(_)
+                | Item::Server(_)
+                | Item::Grounding(_) => log.is_behind = false,
+            }
+        }
+        log
+    }
+
     /// Whether the model called anything.
     pub fn has_calls(&self) -> bool {
         self.calls().next().is_some()
@@ -75,6 +96,57 @@ impl Answer {
                 | Item::Grounding(_) => None,
             })
             .collect()
+    }
+}
+
+/// The calls of an answer as they come, with the signatures that are theirs: one that comes right
+/// behind them on an empty part belongs to the first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallLog {
+    calls: Vec<Call<'static>>,
+    is_behind: bool,
+}
+
+impl CallLog {
+    fn call(&mut self, call: Call<'static>) {
+        self.calls.push(call);
+        self.is_behind = true;
+    }
+
+    fn signature(&mut self, len: usize, signature: &Signature<'_>) {
+        let is_theirs = len == 0 && std::mem::take(&mut self.is_behind);
+        if is_theirs && self.calls.iter().all(|call| call.signature.is_none()) {
+            let first = self.calls.first_mut();
+            first
+                .into_iter()
+                .for_each(|call| call.signature = Some(signature.clone().into_owned()));
+        }
+    }
+}
+
+impl Sink for CallLog {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Call(call) => self.call(call.clone().into_owned()),
+            Event::Signature { thought: false, len, signature } => self.signature(*len, signature),
+            Event::Start(_)
+            | Event::Text(_)
+            | Event::Thought(_)
+            | Event::Signature { .. }
+            | Event::Media(_)
+            | Event::Server(_)
+            | Event::Grounding(_)
+            | Event::Finish(_)
+            | Event::Fail(_) => self.is_behind = false,
+        }
+    }
+}
+
+impl Deref for CallLog {
+    type Target = [Call<'static>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.calls
     }
 }
 

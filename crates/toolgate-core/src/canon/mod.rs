@@ -16,7 +16,7 @@ mod request;
 mod settings;
 mod tool;
 
-pub use answer::{Answer, Assembler, Item};
+pub use answer::{Answer, Assembler, CallLog, Item};
 pub use dialect::{DecodeOptions, Decoded, ErrorReply, Stamp};
 pub use event::{Encoder, Event, Finish, FinishReason, ServerActivity, Sink, Start, Usage};
 pub use failure::{BadRequest, Failure, FailureKind};

@@ -21,7 +21,7 @@ use super::passing::{Form, Passing};
 use super::{Visit, turns};
 use crate::reply::{self, Reply};
 use crate::session;
-use crate::turn::{self, Ask, Ledger, Plan, Refusal};
+use crate::turn::{self, Ask, Ledger, Plan, Refusal, Unread};
 
 const DIALECT: Dialect = Dialect::Gemini;
 
@@ -60,7 +60,8 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let path = upstream_path(&visit, &asked, &model, query.as_deref());
     let target = Target { model, backend: visit.current.link.backend() };
     let mut ledger = visit.ledger(DIALECT);
-    ledger.passing(&target.model, form != Form::Whole);
+    let unread = Unread { body: body.clone(), session: visit.session.clone() };
+    ledger.passing(&target, form != Form::Whole, unread);
     let generates = matches!(asked.verb, "generateContent" | "streamGenerateContent");
     let mending = Mending { visit: &visit, model: asked.model, form, body: &body };
     let lessons = &visit.app.lessons;

@@ -11,7 +11,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use tokio::time::Sleep;
-use toolgate_core::canon::{Call, Event, Failure, FailureKind, Finish, LossCode, Sink};
+use toolgate_core::canon::{CallLog, Event, Failure, FailureKind, Finish, LossCode, Sink};
 use toolgate_core::gemini::encode_error;
 use toolgate_core::gemini::upstream::StreamDecoder;
 
@@ -59,7 +59,7 @@ pub(super) struct Passing {
 
 #[derive(Default)]
 struct Heard {
-    calls: Vec<Call<'static>>,
+    calls: CallLog,
     /// The client gets it piece by piece: thoughts are on its screen before anything else is.
     shows_thoughts: bool,
     /// Something came that a client shows or runs.
@@ -71,12 +71,9 @@ struct Heard {
 
 impl Sink for Heard {
     fn event(&mut self, event: &Event<'_>) {
+        self.calls.event(event);
         match event {
-            Event::Call(call) => {
-                (self.visible, self.said) = (true, true);
-                self.calls.push(call.clone().into_owned());
-            }
-            Event::Text(_) | Event::Media(_) | Event::Server(_) => {
+            Event::Call(_) | Event::Text(_) | Event::Media(_) | Event::Server(_) => {
                 (self.visible, self.said) = (true, true);
             }
             Event::Thought(_) => self.visible |= self.shows_thoughts,
@@ -258,7 +255,7 @@ impl Passing {
     /// Writes down the calls that are given on.
     fn note(&mut self) {
         if let Some(ledger) = &mut self.ledger {
-            ledger.delivered(&self.heard.calls[ledger.calls()..]);
+            ledger.delivered(&self.heard.calls);
         }
     }
 

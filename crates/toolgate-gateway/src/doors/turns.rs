@@ -245,7 +245,7 @@ pub(crate) async fn run_on(
             };
             match answer {
                 Ok(answer) => {
-                    ledger.delivered(answer.calls());
+                    ledger.delivered(&answer.call_log());
                     ledger.done(&answer.finish);
                     let result = Answered::Whole(Box::new(answer));
                     let Prepared { echo, losses, .. } = prepared;

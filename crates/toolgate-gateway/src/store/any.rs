@@ -1,5 +1,6 @@
 //! Any of the stores, by what the configuration says.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ pub enum Kind {
     Live,
     /// What was said in a conversation, by its id. A list.
     Log,
-    /// The ids of others, by map and name, in stores that cannot keep them with the others.
+    /// What maps note of entries, by map and id, in stores that cannot keep it with the entries.
     Map,
     /// The gateway's own: the key that authenticates envelopes.
     Own,
@@ -47,22 +48,26 @@ pub(super) enum Shape {
     Map,
 }
 
-/// What is looked for in a map.
-#[derive(Clone, Debug)]
-pub enum Look {
-    /// All, unless it is more than this.
-    All(usize),
-    /// What has these names.
-    Named(Vec<String>),
+/// Something that a map has: the id of an entry, and what is noted of it there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub id: String,
+    pub note: String,
 }
 
-/// What is in a map: names, and the ids behind them, what was put there first before the others.
-pub(super) type Listing = Vec<(String, String)>;
-
-/// The id of what a map has under a name, where it is an entry of its own. Maps have no slash in
+/// The id of what a map has of an entry, where that is an entry of its own. Maps have no slash in
 /// their names.
-pub(super) fn id_in(map: &str, name: &str) -> String {
-    [map, "/", name].concat()
+pub(super) fn id_in(map: &str, id: &str) -> String {
+    [map, "/", id].concat()
+}
+
+/// The last of what a map has, each id once.
+pub(super) fn last_of(mut all: Vec<Listed>, most: usize) -> Vec<Listed> {
+    let mut seen = HashSet::new();
+    let is_last: Vec<bool> = all.iter().rev().map(|it| seen.insert(it.id.clone())).collect();
+    let mut is_last = is_last.into_iter().rev();
+    all.retain(|_| is_last.next().unwrap_or(false));
+    all.split_off(all.len().saturating_sub(most))
 }
 
 impl Kind {
@@ -81,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// The map that an id leads into, and the name there: what [`id_in`] has joined.
+    /// The map that an id leads into, and the id there: what [`id_in`] has joined.
     pub(super) fn split(self, id: &str) -> Option<(&str, &str)> {
         (self.shape() == Shape::Map).then(|| id.split_once('/')).flatten()
     }
@@ -270,30 +275,30 @@ impl Store {
         }
     }
 
-    /// Keeps a value for a while, and its id in maps under names, in place of what was there before.
+    /// Keeps a value for a while, in place of the one before, and notes of it in maps.
     pub fn put_in(
         &self,
         owner: Owner,
         kind: Kind,
         id: &str,
         value: Bytes,
-        places: &[(&str, &str)],
+        notes: &[(&str, &str)],
         keep: Duration,
     ) {
         self.written.fetch_add(value.len() as u64, Ordering::Relaxed);
         match &self.place {
-            Place::Memory(memory) => memory.put_in((owner, kind, id), value, places, keep),
-            Place::Sqlite(sqlite) => sqlite.put(owner, kind, id, &value, places, keep),
-            Place::Valkey(valkey) => valkey.put_in((owner, kind, id), value, places, keep),
+            Place::Memory(memory) => memory.put_in((owner, kind, id), value, notes, keep),
+            Place::Sqlite(sqlite) => sqlite.put(owner, kind, id, &value, notes, keep),
+            Place::Valkey(valkey) => valkey.put_in((owner, kind, id), value, notes, keep),
         }
     }
 
-    /// The names and ids in a map. `None`: there are too many.
-    pub async fn in_map(&self, owner: Owner, map: &str, look: &Look) -> Option<Listing> {
+    /// What was put into a map last, so many at the most, the latest behind the others.
+    pub async fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
         match &self.place {
-            Place::Memory(memory) => memory.in_map(owner, map, look),
-            Place::Sqlite(sqlite) => sqlite.in_map(owner, map, look).await,
-            Place::Valkey(valkey) => valkey.in_map(owner, map, look).await,
+            Place::Memory(memory) => memory.in_map(owner, map, most),
+            Place::Sqlite(sqlite) => sqlite.in_map(owner, map, most).await,
+            Place::Valkey(valkey) => valkey.in_map(owner, map, most).await,
         }
     }
 

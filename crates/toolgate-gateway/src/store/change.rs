@@ -23,7 +23,7 @@ pub(super) struct Change<'c> {
 /// What is done there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What<'c> {
-    /// It takes the place of what was there, and so does its id in these maps, under these names.
+    /// It takes the place of what was there, and these maps have these notes of it.
     Put(&'c [u8], Vec<(&'c str, &'c str)>),
     /// These are added to a list.
     Append(Vec<&'c [u8]>),
@@ -38,7 +38,7 @@ impl<'c> Change<'c> {
     /// Writes it so that [`Change::read`] reads it. All numbers are little endian.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let (what, count) = match &self.what {
-            What::Put(_, places) => (b'p', 1 + 2 * places.len()),
+            What::Put(_, notes) => (b'p', 1 + 2 * notes.len()),
             What::Append(values) => (b'a', values.len()),
         };
         out.push(what);
@@ -48,9 +48,9 @@ impl<'c> Change<'c> {
         write_bytes(out, self.at.id.as_bytes());
         out.extend_from_slice(&(count as u32).to_le_bytes());
         match &self.what {
-            What::Put(value, places) => {
+            What::Put(value, notes) => {
                 write_bytes(out, value);
-                for part in places.iter().flat_map(|(map, name)| [map, name]) {
+                for part in notes.iter().flat_map(|(map, note)| [map, note]) {
                     write_bytes(out, part.as_bytes());
                 }
             }
@@ -69,8 +69,8 @@ impl<'c> Change<'c> {
         let what = match what {
             b'p' if count % 2 == 1 => {
                 let value = read_bytes(from)?;
-                let place = |_| Some((read_text(from)?, read_text(from)?));
-                What::Put(value, (0..count / 2).map(place).collect::<Option<_>>()?)
+                let note = |_| Some((read_text(from)?, read_text(from)?));
+                What::Put(value, (0..count / 2).map(note).collect::<Option<_>>()?)
             }
             b'a' => What::Append((0..count).map(|_| read_bytes(from)).collect::<Option<_>>()?),
             _ => return None,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Kind, Listing, Look, id_in};
+use super::{Kind, Listed, id_in, last_of};
 use crate::auth::Owner;
 
 /// Entries in memory, bounded by age and size; the oldest go first.
@@ -65,45 +65,25 @@ impl Memory {
             .map_or_else(Vec::new, |entry| entry.values.clone())
     }
 
-    pub(super) fn in_map(&self, owner: Owner, map: &str, look: &Look) -> Option<Listing> {
-        let named = self.values_in(owner, map, look)?;
-        let text = |id: &Bytes| String::from_utf8_lossy(id).into_owned();
-        Some(named.into_iter().map(|(name, id)| (name, text(&id))).collect())
+    pub(super) fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
+        let text = |note: &Bytes| String::from_utf8_lossy(note).into_owned();
+        let all = self.noted_in(owner, map).into_iter();
+        last_of(all.map(|(id, note)| Listed { id, note: text(&note) }).collect(), most)
     }
 
-    /// What is behind the names of a map, the first that was put there first.
-    pub(super) fn values_in(
-        &self,
-        owner: Owner,
-        map: &str,
-        look: &Look,
-    ) -> Option<Vec<(String, Bytes)>> {
+    /// What is noted in a map, by ids, in the order in which it was put there.
+    pub(super) fn noted_in(&self, owner: Owner, map: &str) -> Vec<(String, Bytes)> {
         let (now, first) = (Instant::now(), id_in(map, ""));
         let inner = self.lock();
-        let mut found = Vec::new();
-        match look {
-            Look::Named(names) => {
-                for name in names {
-                    let entry = inner.entries.get(&(owner, Kind::Map, id_in(map, name)));
-                    found.extend(entry.map(|entry| (name.as_str(), entry)));
-                }
-            }
-            Look::All(most) => {
-                let entries = inner.entries.range((owner, Kind::Map, first.clone())..);
-                let named = entries.map_while(|((its, kind, id), entry)| {
-                    let is_in = (*its, *kind) == (owner, Kind::Map);
-                    Some((id.strip_prefix(&first).filter(|_| is_in)?, entry))
-                });
-                found.extend(named.take(most.saturating_add(1)));
-                if found.len() > *most {
-                    return None;
-                }
-            }
-        }
-        found.retain(|(_, entry)| entry.until > now);
-        found.sort_by_key(|(_, entry)| entry.number);
-        let value = |entry: &Entry| entry.values.first().cloned().unwrap_or_default();
-        Some(found.into_iter().map(|(name, entry)| (name.to_owned(), value(entry))).collect())
+        let entries = inner.entries.range((owner, Kind::Map, first.clone())..);
+        let noted = entries.map_while(|((its, kind, id), entry)| {
+            let is_in = (*its, *kind) == (owner, Kind::Map);
+            Some((id.strip_prefix(&first).filter(|_| is_in)?, entry))
+        });
+        let mut noted: Vec<_> = noted.filter(|(_, entry)| entry.until > now).collect();
+        noted.sort_by_key(|(_, entry)| entry.number);
+        let note = |entry: &Entry| entry.values.first().cloned().unwrap_or_default();
+        noted.into_iter().map(|(id, entry)| (id.to_owned(), note(entry))).collect()
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {
@@ -114,14 +94,14 @@ impl Memory {
         &self,
         (owner, kind, id): (Owner, Kind, &str),
         value: Bytes,
-        places: &[(&str, &str)],
+        notes: &[(&str, &str)],
         keep: Duration,
     ) {
         let mut inner = self.lock();
         inner.insert((owner, kind, id.to_owned()), vec![value], keep);
-        for (map, name) in places {
-            let key = (owner, Kind::Map, id_in(map, name));
-            inner.insert(key, vec![Bytes::copy_from_slice(id.as_bytes())], keep);
+        for (map, note) in notes {
+            let key = (owner, Kind::Map, id_in(map, id));
+            inner.insert(key, vec![Bytes::copy_from_slice(note.as_bytes())], keep);
         }
         inner.shrink(self.limit);
     }

@@ -8,9 +8,9 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
+use super::Kind;
 use super::change::{At, Change, What, changes};
-use super::sqlite_file::{Kept, Listed, now};
-use super::{Kind, Look};
+use super::sqlite_file::{Kept, Noted, now};
 use crate::auth::Owner;
 
 /// What waits for the thread.
@@ -42,7 +42,7 @@ pub(super) struct Pending {
 pub(super) enum Ask {
     Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Kept>>>),
     List(Owner, Kind, String, oneshot::Sender<Vec<Bytes>>),
-    Map(Owner, String, Look, oneshot::Sender<Option<Vec<Listed>>>),
+    Map(Owner, String, usize, oneshot::Sender<Vec<Noted>>),
     Delete(Owner, Kind, String, oneshot::Sender<bool>),
     Flush(oneshot::Sender<()>),
 }
@@ -73,9 +73,9 @@ impl Pending {
         self.count += 1;
         self.since.get_or_insert_with(Instant::now);
         match &change.what {
-            What::Put(_, places) => {
+            What::Put(_, notes) => {
                 self.values.insert(self.hasher.hash_one(change.at), start);
-                for (map, _) in places {
+                for (map, _) in notes {
                     let map = self.hasher.hash_one((change.at.owner, map));
                     self.maps.push((map, start));
                 }
@@ -108,21 +108,23 @@ impl Pending {
         }
     }
 
-    /// What was put into a map and is not there yet.
-    pub(super) fn in_map(&self, owner: Owner, map: &str) -> Vec<Listed> {
+    /// What was put into a map and is not there yet, each id once: the last of it.
+    pub(super) fn in_map(&self, owner: Owner, map: &str) -> Vec<Noted> {
         let hash = self.hasher.hash_one((owner, map));
-        let mut listed = Vec::new();
+        let mut noted: Vec<Noted> = Vec::new();
+        let mut last = HashMap::new();
         for (_, start) in self.maps.iter().filter(|(its, _)| *its == hash) {
             let change = Change::read(&mut &self.log[*start..]);
-            let Some(Change { at, what: What::Put(_, places), until }) = change else { continue };
-            let here = places.iter().filter(|(its, _)| (at.owner, *its) == (owner, map));
-            listed.extend(here.map(|(_, name)| Listed {
-                name: (*name).to_owned(),
-                id: at.id.to_owned(),
-                until,
-            }));
+            let Some(Change { at, what: What::Put(_, notes), until }) = change else { continue };
+            let is_here = |(its, _): &&(&str, &str)| (at.owner, *its) == (owner, map);
+            if let Some((_, note)) = notes.iter().find(is_here) {
+                last.insert(at.id.to_owned(), noted.len());
+                noted.push(Noted { id: at.id.to_owned(), note: (*note).to_owned(), until });
+            }
         }
-        listed
+        let mut place = 0..;
+        noted.retain(|it| last.get(&it.id).copied() == place.next());
+        noted
     }
 
     /// Makes a list what it will be with what was added to it and is not there yet.
@@ -230,29 +232,30 @@ mod tests {
     fn what_was_put_into_a_map_is_found_together() {
         let mut pending = Pending::default();
         let owner = Owner::of("o");
-        let puts: [(&str, &[(&str, &str)]); 5] = [
+        let puts: [(&str, &[(&str, &str)]); 6] = [
             ("1", &[("m", "a")]),
             ("2", &[("n", "a")]),
             ("3", &[("n", "b"), ("m", "b/c")]),
             ("4", &[("m", "a")]),
             ("5", &[]),
+            ("1", &[("m", "d")]),
         ];
-        for (id, places) in puts {
+        for (id, notes) in puts {
             let at = At { owner, kind: Kind::Signature, id };
-            let what = What::Put(b"value", places.to_vec());
+            let what = What::Put(b"value", notes.to_vec());
             assert!(pending.add(&Change { at, what, until: 7 }));
         }
         let all = |pending: &Pending, owner, map| {
             let all = pending.in_map(owner, map).into_iter();
-            all.map(|it| format!("{}={}", it.name, it.id)).collect::<Vec<_>>()
+            all.map(|it| format!("{}={}", it.id, it.note)).collect::<Vec<_>>()
         };
-        assert_eq!(all(&pending, owner, "m"), ["a=1", "b/c=3", "a=4"]);
-        assert_eq!(all(&pending, owner, "n"), ["a=2", "b=3"]);
+        assert_eq!(all(&pending, owner, "m"), ["3=b/c", "4=a", "1=d"]);
+        assert_eq!(all(&pending, owner, "n"), ["2=a", "3=b"]);
         assert_eq!(all(&pending, Owner::of("other"), "m"), [""; 0]);
         // Another map of the same hash.
         let (hash, start) = (pending.hasher.hash_one((owner, "m")), pending.maps[1].1);
         pending.maps.push((hash, start));
-        assert_eq!(all(&pending, owner, "m"), ["a=1", "b/c=3", "a=4"]);
+        assert_eq!(all(&pending, owner, "m"), ["3=b/c", "4=a", "1=d"]);
         drop(pending.take(Vec::new()));
         assert_eq!(all(&pending, owner, "m"), [""; 0]);
     }

@@ -24,9 +24,9 @@ use tokio::sync::oneshot;
 use super::change::{At, Change, What};
 use super::pending::{Ask, Pending};
 use super::recent::Recent;
-use super::sqlite_file::{File, Kept, Listed, now, until};
+use super::sqlite_file::{File, Kept, now, until};
 use super::tail::{self, LOOK, Place, Tail};
-use super::{Kind, Listing, Look, Opening, StoreError};
+use super::{Kind, Listed, Opening, StoreError, last_of};
 use crate::auth::Owner;
 use crate::metrics::StoreMetrics;
 
@@ -149,25 +149,21 @@ impl Sqlite {
         self.asked(ask).await.unwrap_or_default()
     }
 
-    pub(super) async fn in_map(&self, owner: Owner, map: &str, look: &Look) -> Option<Listing> {
-        let mut put = self.shared.lock().in_map(owner, map);
-        let is_little = match look {
-            Look::All(most) if put.len() > *most => return None,
-            Look::All(_) => true,
-            Look::Named(names) => {
-                let wanted: HashSet<&str> = names.iter().map(String::as_str).collect();
-                put.retain(|it| wanted.contains(it.name.as_str()));
-                names.len() <= FEW
-            }
-        };
-        let read = || self.read(|file| file.in_map(owner, map, look));
-        let there = match is_little.then(read).flatten() {
+    pub(super) async fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
+        let put = self.shared.lock().in_map(owner, map);
+        let there = match self.read(|file| file.in_map(owner, map, most)) {
             Some(there) => there,
-            None => self.asked(|reply| Ask::Map(owner, map.to_owned(), look.clone(), reply)).await,
+            None => self.asked(|reply| Ask::Map(owner, map.to_owned(), most, reply)).await,
         };
-        let mut all = there.unwrap_or_else(|| Some(Vec::new()))?;
+        let mut all = there.unwrap_or_default();
+        // What was put again or is too old hides what was there before.
+        let now = now();
+        let newer: HashSet<&str> = put.iter().map(|it| it.id.as_str()).collect();
+        all.retain(|it| !newer.contains(it.id.as_str()));
+        drop(newer);
         all.extend(put);
-        Some(latest(all))
+        all.retain(|it| it.until > now);
+        last_of(all.into_iter().map(|it| Listed { id: it.id, note: it.note }).collect(), most)
     }
 
     pub(super) fn put(
@@ -176,10 +172,10 @@ impl Sqlite {
         kind: Kind,
         id: &str,
         value: &[u8],
-        places: &[(&str, &str)],
+        notes: &[(&str, &str)],
         keep: Duration,
     ) {
-        self.change(At { owner, kind, id }, What::Put(value, places.to_vec()), keep);
+        self.change(At { owner, kind, id }, What::Put(value, notes.to_vec()), keep);
     }
 
     pub(super) fn append(
@@ -412,9 +408,9 @@ impl Home {
                     self.shared.lock().complete(at, &mut list);
                     let _ = reply.send(list);
                 }
-                Ask::Map(owner, map, look, reply) => {
-                    let there = file.in_map(owner, &map, &look);
-                    let _ = reply.send(self.noted(there).unwrap_or_else(|| Some(Vec::new())));
+                Ask::Map(owner, map, most, reply) => {
+                    let there = file.in_map(owner, &map, most);
+                    let _ = reply.send(self.noted(there).unwrap_or_default());
                 }
                 Ask::Delete(owner, kind, id, reply) => {
                     let deleted = file.delete(At { owner, kind, id: &id });
@@ -441,16 +437,6 @@ impl Home {
     fn noted<T>(&self, result: rusqlite::Result<T>) -> Option<T> {
         noted(&self.metrics, result)
     }
-}
-
-/// What is behind each name, if it is not too old.
-fn latest(all: Vec<Listed>) -> Listing {
-    let mut seen = HashSet::new();
-    let is_last: Vec<bool> = all.iter().rev().map(|it| seen.insert(it.name.as_str())).collect();
-    let now = now();
-    let last = all.into_iter().zip(is_last.into_iter().rev());
-    let kept = last.filter(|(it, is_last)| *is_last && it.until > now);
-    kept.map(|(it, _)| (it.name, it.id)).collect()
 }
 
 /// Says what went wrong.

@@ -1,7 +1,7 @@
 //! The tables of the SQLite store.
 //!
 //! ```text
-//!   entry        owner · kind · id ─► its value, until when it is kept, its map and name there
+//!   entry        owner · kind · id ─► its value, until when it is kept, a map and the note there
 //!   list         owner · kind · id ─► until when it is kept
 //!   list_value   list ─► its values, in order
 //! ```
@@ -9,9 +9,10 @@
 //! Entries are numbered in the order in which they were written, and live about equally long: the
 //! first are the oldest. What is kept for ever has numbers below zero.
 //!
-//! Ids of entries begin with the time, so that new ones are added at one end. Maps and names come
-//! from anywhere: they are found by a short [`Place`], of which a page holds very many, so that there
-//! are few pages to write. An entry that is in several maps has a row more for each of the others.
+//! Ids of entries begin with the time, so that new ones are added at one end. Names of maps come from
+//! anywhere: what is in one is found by a short [`Place`], of which a page holds very many, so that
+//! there are few pages to write. An entry that is in several maps has a row more for each of the
+//! others.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params}
 
 use super::change::{At, What, changes};
 use super::tail::Batch;
-use super::{KEY, Kind, Look, Shape, owner_of_the_gateway};
+use super::{KEY, Kind, Shape, owner_of_the_gateway};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -109,11 +110,11 @@ const MIGRATIONS: [&str; 5] = [
         value BLOB NOT NULL
     ) STRICT;
     ",
-    // An entry says itself where it is in a map. `fill_maps` takes the others over.
+    // An entry says itself in which map it is. `fill_maps` takes the others over.
     "
     ALTER TABLE entry ADD COLUMN place INTEGER;
     ALTER TABLE entry ADD COLUMN map TEXT;
-    ALTER TABLE entry ADD COLUMN name TEXT;
+    ALTER TABLE entry ADD COLUMN note TEXT;
     CREATE INDEX entry_place ON entry (place) WHERE place IS NOT NULL;
     ",
 ];
@@ -130,9 +131,9 @@ pub(super) struct Kept {
 
 /// What is in a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Listed {
-    pub(super) name: String,
+pub(super) struct Noted {
     pub(super) id: String,
+    pub(super) note: String,
     pub(super) until: i64,
 }
 
@@ -223,71 +224,39 @@ impl File {
         ids: &[String],
     ) -> rusqlite::Result<Vec<Option<Kept>>> {
         let read = || ids.iter().map(|id| self.get(At { owner, kind, id })).collect();
-        self.at_once(ids.len(), read)
-    }
-
-    /// Reads several times. The file's locks, which cost more than a read, are taken once.
-    fn at_once<T>(
-        &self,
-        times: usize,
-        read: impl FnOnce() -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<T> {
-        if self.writing || times < 2 {
+        if self.writing || ids.len() < 2 {
             return read();
         }
+        // The file's locks, which cost more than a read, are taken once.
         self.connection.prepare_cached("BEGIN")?.execute([])?;
         let found = read();
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         found
     }
 
-    /// What is in a map, also what is too old, in the order in which it was put there. `None`: it is
-    /// too much.
+    /// What was put into a map last and is not too old, so many at the most, in that order.
     pub(super) fn in_map(
         &self,
         owner: Owner,
         map: &str,
-        look: &Look,
-    ) -> rusqlite::Result<Option<Vec<Listed>>> {
-        let place = Place::of(owner, map);
-        let (mut all, most) = match look {
-            Look::All(most) => (self.listed(owner, map, place.all(), *most)?, *most),
-            Look::Named(names) => {
-                let read = || {
-                    let mut found = Vec::new();
-                    for name in names {
-                        let at = place.of_name(name);
-                        let there = self.listed(owner, map, (at, at), usize::MAX)?;
-                        found.extend(there.into_iter().filter(|(_, it)| it.name == *name));
-                    }
-                    Ok(found)
-                };
-                (self.at_once(names.len(), read)?, usize::MAX)
-            }
-        };
-        all.sort_by_key(|(number, _)| *number);
-        Ok((all.len() <= most).then(|| all.into_iter().map(|(_, listed)| listed).collect()))
-    }
-
-    /// What is in a map between two places, with its numbers; not much more than `most`.
-    fn listed(
-        &self,
-        owner: Owner,
-        map: &str,
-        (first, last): (i64, i64),
         most: usize,
-    ) -> rusqlite::Result<Vec<(i64, Listed)>> {
+    ) -> rusqlite::Result<Vec<Noted>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT number, name, kind, id, until FROM entry INDEXED BY entry_place
-             WHERE place BETWEEN ? AND ? AND owner = ? AND map = ?",
+            "SELECT number, note, kind, id, until FROM entry INDEXED BY entry_place
+             WHERE place BETWEEN ? AND ? AND owner = ? AND map = ? AND until > ?
+             ORDER BY place DESC",
         )?;
-        let rows = statement.query_map(params![first, last, owner.bytes(), map], |row| {
+        let (first, last) = Place::of(owner, map).all();
+        let key = params![first, last, owner.bytes(), map, now()];
+        let rows = statement.query_map(key, |row| {
             let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
             let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
-            Ok((row.get(0)?, Listed { name: row.get(1)?, id, until: row.get(4)? }))
+            Ok((row.get(0)?, Noted { id, note: row.get(1)?, until: row.get(4)? }))
         })?;
         // A LIMIT that is bound would have the statement made anew each time.
-        rows.take(most.saturating_add(1)).collect()
+        let mut all: Vec<(i64, Noted)> = rows.take(most).collect::<rusqlite::Result<_>>()?;
+        all.sort_by_key(|(number, _)| *number);
+        Ok(all.into_iter().map(|(_, noted)| noted).collect())
     }
 
     /// Writes the changes of a log. What comes of each is told to `note`, which says whether that is
@@ -303,7 +272,7 @@ impl File {
         let mut added = Vec::new();
         for change in changes(log) {
             match change.what {
-                What::Put(value, places) => note(put.put(change.at, value, &places, change.until))?,
+                What::Put(value, notes) => note(put.put(change.at, value, &notes, change.until))?,
                 What::Append(values) => added.push((change.at, values, change.until)),
             }
         }
@@ -474,27 +443,27 @@ struct Put<'f>(CachedStatement<'f>);
 impl<'f> Put<'f> {
     fn new(connection: &'f Connection) -> rusqlite::Result<Self> {
         let insert =
-            "INSERT OR REPLACE INTO entry (owner, kind, id, until, value, place, map, name)
+            "INSERT OR REPLACE INTO entry (owner, kind, id, until, value, place, map, note)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
         connection.prepare_cached(insert).map(Self)
     }
 
-    /// Writes an entry, in place of what was there, and where it is in maps. As an entry of its own, a
-    /// map comes from an older version.
+    /// Writes an entry, in place of what was there, and what maps note of it. As an entry of its own,
+    /// a map comes from an older version.
     fn put(
         &mut self,
         at: At<'_>,
         value: &[u8],
-        places: &[(&str, &str)],
+        notes: &[(&str, &str)],
         until: i64,
     ) -> rusqlite::Result<()> {
         if at.kind == Kind::Map {
             return self.put_older(at.owner, at.id, value, until);
         }
-        let mut places = places.iter().copied();
-        self.row(at, value, places.next(), until)?;
-        for (count, place) in (1..).zip(places) {
-            self.also_in(at, count, place, until)?;
+        let mut notes = notes.iter().copied();
+        self.row(at, value, notes.next(), seconds(), until)?;
+        for (count, note) in (1..).zip(notes) {
+            self.also_in(at, count, note, seconds(), until)?;
         }
         Ok(())
     }
@@ -503,17 +472,18 @@ impl<'f> Put<'f> {
     fn also_in(
         &mut self,
         at: At<'_>,
-        number: i64,
-        place: (&str, &str),
+        number: u32,
+        note: (&str, &str),
+        time: u32,
         until: i64,
     ) -> rusqlite::Result<()> {
         // The number first: the others are in the order of time, as their ids are.
         let at = At { kind: Kind::Map, id: &format!("{number}/{}", at.id), ..at };
-        self.row(at, b"", Some(place), until)
+        self.row(at, b"", Some(note), time, until)
     }
 
-    /// Writes what an older version had in a map: the id says the map and the name there, the value
-    /// the time and the token.
+    /// Writes what an older version had in a map: the id says the map, and what a call says and its
+    /// number there; the value says the time and the token, if there was one.
     fn put_older(
         &mut self,
         owner: Owner,
@@ -526,21 +496,25 @@ impl<'f> Put<'f> {
         let (Some((_, token)), Some((map, name))) = (token, id.split_once('/')) else {
             return Ok(());
         };
+        let Some((content, _)) = name.split_once('/').filter(|_| !token.is_empty()) else {
+            return Ok(());
+        };
         let at = At { owner, kind: Kind::Signature, id: token };
-        self.also_in(at, Place::of(owner, map).of_name(name), (map, name), until)
+        self.also_in(at, Place::of(owner, map).0, (map, content), 0, until)
     }
 
     fn row(
         &mut self,
         at: At<'_>,
         value: &[u8],
-        place: Option<(&str, &str)>,
+        note: Option<(&str, &str)>,
+        time: u32,
         until: i64,
     ) -> rusqlite::Result<()> {
-        let number = place.map(|(map, name)| Place::of(at.owner, map).of_name(name));
-        let (map, name) = place.unzip();
+        let place = note.map(|(map, _)| Place::of(at.owner, map).at(time));
+        let (map, note) = note.unzip();
         let (owner, kind) = (at.owner.bytes(), at.kind.name());
-        self.0.execute(params![owner, kind, at.id, until, value, number, map, name]).map(drop)
+        self.0.execute(params![owner, kind, at.id, until, value, place, map, note]).map(drop)
     }
 }
 
@@ -570,7 +544,7 @@ fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("COMMIT")
 }
 
-/// The version whose entries say where they are in maps.
+/// The version whose entries say in which maps they are.
 const MAPS: usize = 5;
 
 /// Brings what is in maps from where it was before: among the entries, then in a table of its own.
@@ -589,8 +563,8 @@ fn fill_maps(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("DELETE FROM entry WHERE kind = 'content'; DROP TABLE map_value")
 }
 
-/// Where a map is: a number that belongs to it, and seldom to another. Its values are beside each
-/// other, each at a number that belongs to its name. It stands in files: it is never changed.
+/// Where a map is: a number that belongs to it, and seldom to another. What is in it is beside each
+/// other, in the order of time. It stands in files: it is never changed.
 #[derive(Clone, Copy, Debug)]
 struct Place(u32);
 
@@ -602,20 +576,20 @@ impl Place {
         Self(sum.sum())
     }
 
-    /// Where the first and the last value can be.
+    /// Where the first and the last of it can be.
     fn all(self) -> (i64, i64) {
-        (self.with(0), self.with(u32::MAX))
+        (self.at(0), self.at(u32::MAX))
     }
 
-    fn of_name(self, name: &str) -> i64 {
-        let mut sum = flate2::Crc::new();
-        sum.update(name.as_bytes());
-        self.with(sum.sum())
+    /// Where it is that came at a time.
+    fn at(self, time: u32) -> i64 {
+        (u64::from(self.0) << 32 | u64::from(time)).cast_signed()
     }
+}
 
-    fn with(self, low: u32) -> i64 {
-        (u64::from(self.0) << 32 | u64::from(low)).cast_signed()
-    }
+/// Seconds since 1970.
+fn seconds() -> u32 {
+    u32::try_from(clock::millis() / 1000).unwrap_or(u32::MAX)
 }
 
 /// What is kept for ever has numbers below zero: the key has -1, the first tail this.
@@ -647,8 +621,8 @@ mod tests {
 
     /// What is in a map.
     fn all(file: &File, owner: Owner, map: &str) -> Vec<String> {
-        let all = file.in_map(owner, map, &Look::All(2)).unwrap().unwrap().into_iter();
-        all.map(|it| format!("{}={}", it.name, it.id)).collect()
+        let all = file.in_map(owner, map, 9).unwrap().into_iter();
+        all.map(|it| format!("{}={}", it.id, it.note)).collect()
     }
 
     /// What the first version kept is there after the last has taken the file over.
@@ -688,8 +662,8 @@ mod tests {
         let deleted = file.get(at(Kind::Answer, "d")).unwrap().unwrap().value;
         assert_eq!(deleted, "{\"behind\":{\"deleted\":true},\"question\":0}\n");
         assert_eq!(file.get(at(Kind::Events, "a")).unwrap().unwrap().value, "{}\ndata: 1\n\n");
-        assert_eq!(all(&file, owner, "m"), ["c/1=tg2", "c/2="]);
-        assert_eq!(all(&file, owner, "n"), ["c/1=tg2"]);
+        assert_eq!(all(&file, owner, "m"), ["tg2=c"]);
+        assert_eq!(all(&file, owner, "n"), ["tg2=c"]);
         assert_eq!(file.list(at(Kind::Log, "l")).unwrap(), ["1", "2"]);
         assert_eq!(file.key([9; 32]).unwrap(), [3; 32]);
     }
@@ -710,17 +684,17 @@ mod tests {
             connection.execute(insert, row).unwrap();
         }
         let mut file = File::new(connection, 1 << 20).unwrap();
-        assert_eq!(all(&file, owner, "m"), ["c/1=tg1", "c/3="]);
-        assert_eq!(all(&file, owner, "n"), ["c/2=tg1"]);
+        assert_eq!(all(&file, owner, "m"), ["tg1=c"]);
+        assert_eq!(all(&file, owner, "n"), ["tg1=c"]);
         // The same from a tail.
         let mut log = Vec::new();
         let at = At { owner, kind: Kind::Map, id: "n/c/9" };
         Change { at, what: What::Put(b"3 tg9", Vec::new()), until: i64::MAX }.write(&mut log);
         file.write(&log, |change| change).unwrap();
-        assert_eq!(all(&file, owner, "n"), ["c/2=tg1", "c/9=tg9"]);
+        assert_eq!(all(&file, owner, "n"), ["tg1=c", "tg9=c"]);
     }
 
-    /// Nobody finds or loses something where two things have the same place.
+    /// Nobody finds or loses something where two maps have the same place.
     #[test]
     fn a_place_can_belong_to_several() {
         let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
@@ -729,17 +703,12 @@ mod tests {
         let at = |owner, id| At { owner, kind: Kind::Signature, id };
         let mut put = Put::new(&file.connection).unwrap();
         put.put(at(one, "1"), b"", &[("m", "a")], i64::MAX).unwrap();
-        let place = Place::of(two, "m").of_name("a");
+        let place = Place::of(two, "m").at(seconds());
         file.connection.execute("UPDATE entry SET place = ?", [place]).unwrap();
-        let all = |look: &Look| {
-            let all = file.in_map(two, "m", look).unwrap().unwrap().into_iter();
-            all.map(|it| it.id).collect::<Vec<_>>()
-        };
-        let named = Look::Named(vec!["a".to_owned()]);
-        assert_eq!(all(&named), [""; 0]);
+        assert_eq!(all(&file, two, "m"), [""; 0]);
         put.put(at(two, "2"), b"", &[("m", "a")], i64::MAX).unwrap();
-        assert_eq!(all(&named), ["2"]);
-        assert_eq!(all(&Look::All(1)), ["2"]);
+        assert_eq!(all(&file, two, "m"), ["2=a"]);
+        assert_eq!(file.in_map(two, "m", 1).unwrap().len(), 1);
         assert!(file.get(at(one, "1")).unwrap().is_some());
     }
 

@@ -20,7 +20,7 @@ use redis::{Client, Cmd, FromRedisValue};
 use tokio::sync::{mpsc, oneshot};
 
 use super::valkey_server::{self, PATIENCE, Shared, Write};
-use super::{Kind, Listing, Look, Opening, StoreError, id_in};
+use super::{Kind, Listed, Opening, StoreError, id_in, last_of};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -33,12 +33,9 @@ pub(super) struct Valkey {
 
 /// How many writes may wait for a server that is away.
 const WAITING: usize = 65_536;
-/// What stands before the value of a list and an id in a map: when it was written, by whom, and its
-/// number. They sort by it, and one that was sent twice is known by it.
+/// What stands before the value of a list: when it was written, by whom, and its number. Values sort
+/// by it, and one that was sent twice is known by it.
 pub(super) const STAMP: usize = 24;
-
-/// What a server has in a map: names, and stamped ids.
-type Fields = Vec<(String, Bytes)>;
 
 impl Valkey {
     /// Connects, and gets the key that is kept there.
@@ -147,63 +144,45 @@ impl Valkey {
         &self,
         (owner, kind, id): (Owner, Kind, &str),
         value: Bytes,
-        places: &[(&str, &str)],
+        notes: &[(&str, &str)],
         keep: Duration,
     ) {
         self.put(owner, kind, id, value, keep);
-        for (map, field) in places {
-            let stamped = self.stamped(clock::millis(), id.as_bytes());
-            self.shared.copy.put(owner, Kind::Map, &id_in(map, field), stamped.clone(), keep);
+        for (map, note) in notes {
+            // Numbers tell the order within a millisecond; together they fit a server's numbers.
+            let number = self.shared.stamped.fetch_add(1, Ordering::Relaxed) % 1000;
+            let note = Note { score: clock::millis() * 1000 + number, note: (*note).to_owned() };
+            self.shared.copy.put(owner, Kind::Map, &id_in(map, id), note.kept(), keep);
             let map = name(owner, Kind::Map, map);
-            self.send(Write::PutIn(map, (*field).to_owned(), stamped, keep));
+            self.send(Write::PutIn(map, note.score, note.member(id), keep));
         }
     }
 
-    pub(super) async fn in_map(&self, owner: Owner, map: &str, look: &Look) -> Option<Listing> {
+    pub(super) async fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
         self.catch_up().await;
-        let there = match look {
-            Look::All(most) => self.all_in(owner, map, *most).await,
-            Look::Named(names) => self.named_in(owner, map, names).await.map(Some),
-        };
-        let mut named = match there {
-            Some(named) => {
-                let named = named?;
-                for (field, value) in &named {
-                    let (id, keep) = (id_in(map, field), self.shared.keep);
-                    self.shared.copy.put_if_absent(owner, Kind::Map, &id, value.clone(), keep);
+        let mut command = redis::cmd("ZREVRANGE");
+        command.arg(name(owner, Kind::Map, map)).arg(0).arg(most.saturating_sub(1));
+        command.arg("WITHSCORES");
+        let mut noted: Vec<(String, Note)> = match self.ask::<Vec<(Bytes, f64)>>(&command).await {
+            Some(there) => {
+                let noted: Vec<_> = there
+                    .iter()
+                    .filter_map(|(member, score)| Note::of_member(member, *score as u64))
+                    .collect();
+                for (id, note) in &noted {
+                    let (id, keep) = (id_in(map, id), self.shared.keep);
+                    self.shared.copy.put_if_absent(owner, Kind::Map, &id, note.kept(), keep);
                 }
-                named
+                noted
             }
-            None => self.shared.copy.values_in(owner, map, look)?,
+            None => {
+                let here = self.shared.copy.noted_in(owner, map).into_iter();
+                here.filter_map(|(id, kept)| Some((id, Note::of_kept(&kept)?))).collect()
+            }
         };
-        named.sort_by(|(_, one), (_, other)| one.cmp(other));
-        let text = |id: &[u8]| String::from_utf8_lossy(id).into_owned();
-        let id = |value: Bytes| value.get(STAMP..).map(text);
-        Some(named.into_iter().filter_map(|(field, value)| Some((field, id(value)?))).collect())
-    }
-
-    /// `None`: the server does not say. `Some(None)`: it is too much.
-    async fn all_in(&self, owner: Owner, map: &str, most: usize) -> Option<Option<Fields>> {
-        let map = name(owner, Kind::Map, map);
-        let mut length = redis::cmd("HLEN");
-        match self.ask::<usize>(length.arg(&map)).await? {
-            0 => return Some(Some(Vec::new())),
-            length if length > most => return Some(None),
-            _ => {}
-        }
-        let mut command = redis::cmd("HGETALL");
-        self.ask(command.arg(map)).await.map(Some)
-    }
-
-    async fn named_in(&self, owner: Owner, map: &str, names: &[String]) -> Option<Fields> {
-        if names.is_empty() {
-            return Some(Vec::new());
-        }
-        let mut command = redis::cmd("HMGET");
-        command.arg(name(owner, Kind::Map, map)).arg(names);
-        let values: Vec<Option<Bytes>> = self.ask(&command).await?;
-        let named = names.iter().cloned().zip(values);
-        Some(named.filter_map(|(name, value)| Some((name, value?))).collect())
+        noted.sort_by_key(|(_, note)| note.score);
+        let listed = noted.into_iter().map(|(id, Note { note, .. })| Listed { id, note });
+        last_of(listed.collect(), most)
     }
 
     pub(super) fn append(
@@ -253,6 +232,34 @@ impl Valkey {
             _ = tokio::time::timeout(PATIENCE, answer) => {}
             _ = lost.wait_for(|away| *away) => {}
         }
+    }
+}
+
+/// What a map notes of an entry: in a server a member of a sorted set, in a copy an entry.
+pub(super) struct Note {
+    pub(super) score: u64,
+    note: String,
+}
+
+impl Note {
+    /// The member of a set.
+    pub(super) fn member(&self, id: &str) -> String {
+        [id, "\n", &self.note].concat()
+    }
+
+    fn of_member(member: &[u8], score: u64) -> Option<(String, Self)> {
+        let (id, note) = std::str::from_utf8(member).ok()?.split_once('\n')?;
+        Some((id.to_owned(), Self { score, note: note.to_owned() }))
+    }
+
+    fn kept(&self) -> Bytes {
+        Bytes::from([&self.score.to_be_bytes()[..], self.note.as_bytes()].concat())
+    }
+
+    pub(super) fn of_kept(kept: &[u8]) -> Option<Self> {
+        let (score, note) = kept.split_first_chunk()?;
+        let note = std::str::from_utf8(note).ok()?.to_owned();
+        Some(Self { score: u64::from_be_bytes(*score), note })
     }
 }
 

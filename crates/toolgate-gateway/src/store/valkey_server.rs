@@ -14,7 +14,7 @@ use redis::{
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::memory::{Kept, Memory};
-use super::valkey::{STAMP, name};
+use super::valkey::{Note, STAMP, name};
 use super::{KEY, Opening, Shape};
 use crate::metrics::StoreMetrics;
 
@@ -29,6 +29,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 const BEAT: Duration = Duration::from_secs(5);
 /// How many writes are sent at once.
 const BATCH: usize = 256;
+/// How much a map has at the most: the oldest go first.
+const MOST_IN_MAP: i64 = 16_384;
 /// The most of the copy in memory, and of the writes that wait.
 const COPY: u64 = 64 << 20;
 
@@ -36,7 +38,7 @@ const COPY: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) enum Write {
     Put(String, Bytes, Duration),
-    PutIn(String, String, Bytes, Duration),
+    PutIn(String, u64, String, Duration),
     Append(String, Vec<Bytes>, Duration),
     Delete(String, oneshot::Sender<bool>),
     Settle(oneshot::Sender<()>),
@@ -46,7 +48,7 @@ impl Write {
     fn bytes(&self) -> u64 {
         let bytes = match self {
             Self::Put(name, value, _) => name.len() + value.len(),
-            Self::PutIn(name, field, value, _) => name.len() + field.len() + value.len(),
+            Self::PutIn(name, _, member, _) => name.len() + member.len(),
             Self::Append(name, values, _) => {
                 name.len() + values.iter().map(Bytes::len).sum::<usize>()
             }
@@ -368,11 +370,12 @@ fn pipeline(batch: &[Write]) -> Pipeline {
             Write::Put(name, value, keep) => {
                 pipe.cmd("SET").arg(name).arg(&value[..]).arg("PX").arg(millis(*keep)).ignore();
             }
-            Write::PutIn(name, field, _, keep) if keep.is_zero() => {
-                pipe.cmd("HDEL").arg(name).arg(field).ignore();
+            Write::PutIn(name, _, member, keep) if keep.is_zero() => {
+                pipe.cmd("ZREM").arg(name).arg(member).ignore();
             }
-            Write::PutIn(name, field, value, keep) => {
-                pipe.cmd("HSET").arg(name).arg(field).arg(&value[..]).ignore();
+            Write::PutIn(name, score, member, keep) => {
+                pipe.cmd("ZADD").arg(name).arg(score).arg(member).ignore();
+                pipe.cmd("ZREMRANGEBYRANK").arg(name).arg(0).arg(-MOST_IN_MAP - 1).ignore();
                 pipe.cmd("PEXPIRE").arg(name).arg(millis(*keep)).ignore();
             }
             Write::Append(name, values, keep) => {
@@ -409,9 +412,10 @@ async fn give_back(connection: &mut MultiplexedConnection, kept: &[Kept]) -> Red
     let mut pipe = redis::pipe();
     for entry in values {
         let Some(value) = entry.values.first() else { continue };
-        if let Some((map, field)) = entry.kind.split(&entry.id) {
+        if let Some((map, id)) = entry.kind.split(&entry.id) {
+            let Some(note) = Note::of_kept(value) else { continue };
             let name = name(entry.owner, entry.kind, map);
-            pipe.cmd("HSETNX").arg(&name).arg(field).arg(&value[..]).ignore();
+            pipe.cmd("ZADD").arg(&name).arg("NX").arg(note.score).arg(note.member(id)).ignore();
             pipe.cmd("PEXPIRE").arg(name).arg(millis(entry.left)).ignore();
             continue;
         }

@@ -1,151 +1,200 @@
 //! Signatures in the store: for clients that cannot keep them for us.
 //!
 //! ```text
-//!   token                      → signature   for clients that drop what they do not know
-//!   session · content/number   → token       for clients that change ids: a call that says the
-//!                                            same, at the same place among all calls of the
-//!                                            conversation; the last such call, where the history
-//!                                            was shortened
+//!   token                            → signature   for clients that drop what they do not know
+//!   session ─► content/before, token               for clients that change ids: what a call says, and
+//!                                                  the token of the call before it
 //! ```
 //!
 //! Everything is found again with a few reads, however long the conversation is.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashSet;
 
 use bytes::Bytes;
 use toolgate_core::canon::{Call, Issuer, Request, Signature, ToolName, call_token};
 use toolgate_core::gemini::Backend;
 use toolgate_core::gemini::upstream::content_key;
 
+use super::lineup::{Before, Known, Said, lined_up};
 use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
-use crate::store::{Kind, Look};
+use crate::store::{Kind, Listed};
 
-/// Keeps the signatures of an answer's calls.
-pub(crate) fn signatures(app: &App, owner: Owner, calls: &[Call<'_>], trace: &Trace, signs: bool) {
-    // Where signatures must come back, a call that has none must not find another's.
-    if !signs && calls.iter().all(|call| call.signature.is_none()) {
-        return;
-    }
+/// Keeps a call of an answer, also one that Gemini left unsigned: it must not find another's
+/// signature.
+pub(crate) fn call(app: &App, owner: Owner, call: &Call<'_>, before: &Before, trace: &Trace) {
+    let before = match before {
+        Before::Nothing => "",
+        Before::Unknown => UNKNOWN,
+        Before::Token(token) => token,
+    };
+    let note = [&content_key(call), "/", before].concat();
+    let notes: Vec<_> = trace.names.iter().map(|name| (name.as_str(), &*note)).collect();
+    let value = Bytes::from(written(call).unwrap_or_default());
     let keep = app.config().state_retention;
-    for (at, call) in calls.iter().enumerate() {
-        // A call that Gemini left unsigned is kept too, without a signature: an answer that was
-        // given again takes the place of the one before.
-        let signature = written(call).unwrap_or_default();
-        let place = place(&content_key(call), trace.calls + at);
-        let places: Vec<_> = trace.names.iter().map(|name| (name.as_str(), &*place)).collect();
-        let value = Bytes::from(signature);
-        app.store.put_in(owner, Kind::Signature, &call.id, value, &places, keep);
-    }
+    app.store.put_in(owner, Kind::Signature, &call.id, value, &notes, keep);
 }
 
-/// Signs the calls of a request that have lost their signatures.
-pub(crate) async fn restore(app: &App, owner: Owner, request: &mut Request<'_>, trace: &Trace) {
-    let own = request.calls().filter(|call| call.signature.is_none() && is_own(call));
-    let tokens: Vec<String> = own.map(|call| call_token(&call.id).to_owned()).collect();
-    if !tokens.is_empty() {
-        let found = signed(app, owner, &tokens).await;
-        let own = request.calls_mut().filter(|call| call.signature.is_none() && is_own(call));
-        for (call, found) in own.zip(found) {
-            call.signature = found;
-        }
-    }
-    if request.calls().any(is_lost) {
-        by_content(app, owner, request, trace).await;
-    }
+/// Stands for a call that nobody knows.
+const UNKNOWN: &str = "-";
+
+/// What came before a call, by the id of the one before.
+pub(crate) fn behind(id: &str) -> Before {
+    let token = call_token(id);
+    if is_own(token) { Before::Token(token.to_owned()) } else { Before::Unknown }
 }
 
-/// The signatures under these tokens.
-async fn signed(app: &App, owner: Owner, tokens: &[String]) -> Vec<Option<Signature<'static>>> {
-    let kept = app.store.get(owner, Kind::Signature, tokens).await;
-    kept.into_iter().map(|kept| read(std::str::from_utf8(&kept?).ok()?)).collect()
-}
-
-/// Whether a call has an id of ours.
-fn is_own(call: &Call<'_>) -> bool {
-    call_token(&call.id).starts_with("tg")
-}
-
-/// Whether a call can be found by what it says alone. One with an id of ours was found by that, or
-/// had no signature to begin with.
-fn is_lost(call: &Call<'_>) -> bool {
-    call.signature.is_none() && !is_own(call)
-}
-
-/// Where a session has more calls than these, and many more than are looked for, only their places
-/// are looked at: many conversations may begin alike.
-const MOST: usize = 1024;
-
-async fn by_content(app: &App, owner: Owner, request: &mut Request<'_>, trace: &Trace) {
-    let most = MOST.max(4 * request.calls().filter(|call| is_lost(call)).count());
-    for name in &trace.names {
-        let kept = match app.store.in_map(owner, name, &Look::All(most)).await {
-            Some(kept) => kept,
-            None => {
-                let places = lost(request).map(|(at, content)| place(&content, at)).collect();
-                let named = app.store.in_map(owner, name, &Look::Named(places)).await;
-                named.unwrap_or_default()
-            }
-        };
-        let found = found_in(&kept, request);
-        let (places, tokens): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        let signatures = signed(app, owner, &tokens).await;
-        if signatures.iter().all(Option::is_none) {
-            continue;
-        }
-        let mut found: BTreeMap<_, _> = places.into_iter().zip(signatures).collect();
-        for (at, call) in request.calls_mut().enumerate() {
-            if let Some(Some(signature)) = found.remove(&at) {
-                call.signature = Some(signature);
-            }
-        }
-        return;
-    }
-}
-
-/// The calls of a request that have lost their signatures: their places among all calls, and what
-/// they say.
-fn lost(request: &Request<'_>) -> impl Iterator<Item = (usize, String)> {
-    let lost = request.calls().enumerate().filter(|(_, call)| is_lost(call));
-    lost.map(|(at, call)| (at, content_key(call)))
-}
-
-fn place(content: &str, number: usize) -> String {
-    format!("{content}/{number}")
-}
-
-/// The tokens of a request's lost calls, by their places among all calls, as far as they are among
-/// those of a session: their places there, and their tokens, the latest last.
-fn found_in(kept: &[(String, String)], request: &Request<'_>) -> BTreeMap<usize, String> {
-    if kept.is_empty() {
-        return BTreeMap::new();
-    }
-    let places: HashMap<&str, &str> =
-        kept.iter().map(|(place, token)| (place.as_str(), token.as_str())).collect();
-    let latest: HashMap<&str, &str> = kept
-        .iter()
-        .filter_map(|(place, token)| Some((place.split_once('/')?.0, token.as_str())))
+/// Signs the calls of a request that have lost their signatures, and says in the trace which call is
+/// the last. `signs`: whether the model signs its calls.
+pub(crate) async fn restore(
+    app: &App,
+    owner: Owner,
+    request: &mut Request<'_>,
+    trace: &mut Trace,
+    signs: bool,
+) {
+    let unfound = by_token(app, owner, request).await;
+    let is_lost = |at: usize, call: &Call<'_>| {
+        let is_own = is_own(call_token(&call.id));
+        call.signature.is_none() && (!is_own || signs && unfound.contains(&at))
+    };
+    let lost: Vec<usize> = request
+        .calls()
+        .enumerate()
+        .filter(|(at, call)| is_lost(*at, call))
+        .map(|(at, _)| at)
         .collect();
-    let lost: Vec<_> = lost(request).collect();
-    let mut found = BTreeMap::new();
-    for (at, content) in &lost {
-        if let Some(token) = places.get(&*place(content, *at)) {
-            found.insert(*at, *token);
+    let mut last = request.calls().last().map_or(Before::Nothing, |call| behind(&call.id));
+    if !lost.is_empty() {
+        let found = by_content(app, owner, request, trace, lost).await;
+        if let Some(token) = found {
+            last = Before::Token(token);
         }
     }
-    // The last that says something is the latest, wherever it stands now, unless that has its place.
-    let placed: BTreeSet<&str> = found.values().copied().collect();
-    let mut later = BTreeSet::new();
-    for (at, content) in lost.iter().rev() {
-        if later.insert(content)
-            && let Some(token) = latest.get(&**content)
-            && !placed.contains(token)
+    trace.last = last;
+}
+
+/// Signs calls that have ids of ours. Says which of them are not kept.
+async fn by_token(app: &App, owner: Owner, request: &mut Request<'_>) -> HashSet<usize> {
+    // One that does not say who issued it may be anything: our own word counts more.
+    let is_wanted = |call: &Call<'_>| {
+        let is_named = call.signature.as_ref().is_some_and(|it| it.issuer().is_some());
+        !is_named && is_own(call_token(&call.id))
+    };
+    let tokens = request.calls().filter(|call| is_wanted(call));
+    let tokens: Vec<String> = tokens.map(|call| call_token(&call.id).to_owned()).collect();
+    if tokens.is_empty() {
+        return HashSet::new();
+    }
+    let mut kept = app.store.get(owner, Kind::Signature, &tokens).await.into_iter();
+    let mut unfound = HashSet::new();
+    for (at, call) in request.calls_mut().enumerate().filter(|(_, call)| is_wanted(call)) {
+        match kept.next().flatten() {
+            Some(kept) => call.signature = std::str::from_utf8(&kept).ok().and_then(read),
+            None => drop(unfound.insert(at)),
+        }
+    }
+    unfound
+}
+
+/// Whether an id is one of ours.
+fn is_own(token: &str) -> bool {
+    token.starts_with("tg")
+}
+
+/// So many calls of a session are looked through, and so many times those that are looked for.
+const MOST: usize = 2048;
+const TIMES: usize = 4;
+
+/// Signs lost calls that say what calls of the session have said. Returns the last call's token, if it
+/// was found.
+async fn by_content(
+    app: &App,
+    owner: Owner,
+    request: &mut Request<'_>,
+    trace: &Trace,
+    mut lost: Vec<usize>,
+) -> Option<String> {
+    let most = MOST.max(TIMES * lost.len());
+    let mut listings: Vec<Vec<Known>> = Vec::new();
+    for name in &trace.names {
+        let kept = app.store.in_map(owner, name, most).await;
+        listings.push(kept.into_iter().map(Known::from).collect());
+    }
+    // What goes by all names is this conversation's; what goes by one may be another's that began
+    // alike, or that of a helper with the same session.
+    if let [first, second] = &listings[..] {
+        let shared: HashSet<&str> = second.iter().map(|it| it.token.as_str()).collect();
+        let both = first.iter().filter(|it| shared.contains(it.token.as_str()));
+        listings.insert(0, both.cloned().collect());
+    }
+    let mut said: Vec<Said> = Vec::new();
+    for kept in listings.iter().filter(|kept| !kept.is_empty()) {
+        if said.is_empty() {
+            said = request.calls().map(|call| said_by(call, &listings)).collect();
+        }
+        let found = lined_up(kept, &said);
+        for at in &lost {
+            said[*at].token = found[*at].map(|place| kept[place].token.clone());
+        }
+        let signed = sign(app, owner, request, &lost, &said).await;
+        lost.retain(|at| !signed.contains(at) && said[*at].token.is_none());
+        if lost.is_empty() {
+            break;
+        }
+    }
+    said.pop()?.token
+}
+
+/// What a call says, and which one it is, where its id tells.
+fn said_by(call: &Call<'_>, listings: &[Vec<Known>]) -> Said {
+    let token = call_token(&call.id);
+    let is_kept = is_own(token) && listings.iter().flatten().any(|known| known.token == token);
+    Said { content: content_key(call), token: is_kept.then(|| token.to_owned()) }
+}
+
+/// Signs the lost calls whose tokens are known. Says which.
+async fn sign(
+    app: &App,
+    owner: Owner,
+    request: &mut Request<'_>,
+    lost: &[usize],
+    said: &[Said],
+) -> HashSet<usize> {
+    let known = lost.iter().filter_map(|at| Some((*at, said[*at].token.clone()?)));
+    let (places, tokens): (Vec<usize>, Vec<String>) = known.unzip();
+    let kept = app.store.get(owner, Kind::Signature, &tokens).await;
+    let mut there: HashSet<String> = request
+        .calls()
+        .filter_map(|call| Some(call.signature.as_ref()?.expose().to_owned()))
+        .collect();
+    let mut signed = HashSet::new();
+    let mut calls = request.calls_mut().enumerate();
+    for (place, kept) in places.into_iter().zip(kept) {
+        let Some((at, call)) = calls.find(|(at, _)| *at == place) else { break };
+        let signature = kept.and_then(|kept| read(std::str::from_utf8(&kept).ok()?));
+        if let Some(signature) = signature
+            && there.insert(signature.expose().to_owned())
         {
-            found.entry(*at).or_insert(*token);
+            call.signature = Some(signature);
+            signed.insert(at);
         }
     }
-    found.into_iter().map(|(at, token)| (at, token.to_owned())).collect()
+    signed
+}
+
+impl From<Listed> for Known {
+    fn from(Listed { id, note }: Listed) -> Self {
+        // Older versions noted nothing but the content.
+        let (content, before) = note.split_once('/').unwrap_or((&note, UNKNOWN));
+        let before = match before {
+            "" => Before::Nothing,
+            UNKNOWN => Before::Unknown,
+            token => Before::Token(token.to_owned()),
+        };
+        Self { token: id, content: content.to_owned(), before }
+    }
 }
 
 /// Four lines: the back end, the model, the signature, the tool.
@@ -177,67 +226,12 @@ fn read(text: &str) -> Option<Signature<'static>> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-    use toolgate_core::canon::DecodeOptions;
-    use toolgate_core::chat;
-    use toolgate_core::seal::Sealer;
-
     use super::*;
 
-    /// r129: a call that was kept without a signature has its place and gets none, also where another
-    /// said the same (the row about that is below).
+    /// r129: a call that was kept without a signature gets none.
     #[test]
     fn r129_what_was_unsigned_stays_so() {
         assert!(read("").is_none());
         assert!(read("d\ngemini-3-flash\nc2ln\nread").is_some());
-    }
-
-    /// What a call says, its number, its token.
-    type Kept = (&'static str, usize, &'static str);
-
-    /// r129, c10: what is found in a session, call by call. A call is one letter.
-    #[test]
-    fn r129_calls_are_found_by_what_they_say_each_once() {
-        let rows: [(&str, &[Kept], &[&str]); 7] = [
-            ("ab", &[("a", 0, "ta"), ("b", 1, "tb")], &["ta", "tb"]),
-            ("ab", &[], &["", ""]),
-            ("aa", &[("a", 0, "t0"), ("a", 1, "t1")], &["t0", "t1"]),
-            // Shortened: the last is the latest, wherever it was.
-            ("ba", &[("b", 0, "tb"), ("a", 7, "t7"), ("a", 3, "t3")], &["tb", "t3"]),
-            // The latest is where it was: it does not come twice.
-            ("aca", &[("a", 0, "t0")], &["t0", "", ""]),
-            // What has its place keeps it, although another said the same.
-            ("ab", &[("a", 5, "t5"), ("a", 0, "t0"), ("b", 1, "tb")], &["t0", "tb"]),
-            // Of two in one answer, the second is the latest.
-            ("xa", &[("a", 3, "t3"), ("a", 4, "t4")], &["", "t4"]),
-        ];
-        let sealer = Sealer::with_key([0; 32]);
-        let options = DecodeOptions { sealer: &sealer };
-        for (said, kept, want) in rows {
-            let calls = said.chars().enumerate().flat_map(|(at, letter)| {
-                let function = json!({"name": letter.to_string(), "arguments": "{}"});
-                let call =
-                    json!({"id": format!("x{at}"), "type": "function", "function": function});
-                [
-                    json!({"role": "assistant", "tool_calls": [call]}),
-                    json!({"role": "tool", "tool_call_id": format!("x{at}"), "content": "1"}),
-                ]
-            });
-            let first = json!({"role": "user", "content": "Go."});
-            let messages: Vec<_> = std::iter::once(first).chain(calls).collect();
-            let body = json!({"model": "m", "messages": messages}).to_string();
-            let request = chat::decode_request(&body, &options).unwrap().request;
-            let content = |letter: &str| {
-                let mut calls = request.calls();
-                calls.find(|call| call.tool.name == letter).map_or_else(String::new, content_key)
-            };
-            let kept = kept.iter().map(|(letter, number, token)| {
-                (place(&content(letter), *number), (*token).to_owned())
-            });
-            let found = found_in(&kept.collect::<Vec<_>>(), &request);
-            let found: Vec<&str> =
-                (0..want.len()).map(|at| found.get(&at).map_or("", String::as_str)).collect();
-            assert_eq!(found, want, "{said}");
-        }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use toolgate_core::canon::{Call, Failure, FailureKind, Finish, Loss, LossCode, Losses, Usage};
+use toolgate_core::gemini::Target;
 use toolgate_core::gemini::upstream::Profile;
 use toolgate_core::translate::Dialect;
 
@@ -28,10 +30,19 @@ pub(crate) struct Ledger {
     own: Duration,
     ended: bool,
     trace: Trace,
+    /// The question, where nobody has read it yet.
+    unread: Option<Unread>,
     /// Whether the model wants its signatures back.
     signs: bool,
     /// The calls that the client has got.
     calls: Vec<Call<'static>>,
+}
+
+/// A question that went on unread. It is read where it turns out that it matters.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    pub(crate) body: Bytes,
+    pub(crate) session: Option<String>,
 }
 
 impl Ledger {
@@ -49,25 +60,51 @@ impl Ledger {
             own: Duration::ZERO,
             ended: false,
             trace: Trace::default(),
+            unread: None,
             signs: false,
             calls: Vec::new(),
         }
     }
 
-    /// The client has got these calls, and may run them whatever comes after.
-    pub(crate) fn delivered<'a>(&mut self, calls: impl IntoIterator<Item = &'a Call<'static>>) {
-        self.calls.extend(calls.into_iter().cloned());
+    /// The client has got these calls so far, and may run them whatever comes after: what it will need
+    /// when their results come is kept at once. A signature may come behind its call.
+    pub(crate) fn delivered(&mut self, calls: &[Call<'static>]) {
+        let news = calls.iter().enumerate().filter(|(at, call)| {
+            let known = self.calls.get(*at);
+            known.is_none_or(|known| known.signature.is_none() && call.signature.is_some())
+        });
+        let news: Vec<usize> = news.map(|(at, _)| at).collect();
+        for at in news {
+            if let Some(known) = self.calls.get_mut(at) {
+                known.signature.clone_from(&calls[at].signature);
+            } else {
+                self.calls.push(calls[at].clone());
+            }
+            self.keep(at);
+        }
     }
 
-    /// How many calls the client has got.
-    pub(crate) fn calls(&self) -> usize {
-        self.calls.len()
+    /// Keeps a call. Where signatures need not come back, only signed ones are.
+    fn keep(&mut self, at: usize) {
+        let call = &self.calls[at];
+        if !self.signs && call.signature.is_none() {
+            return;
+        }
+        if let Some(Unread { body, session }) = self.unread.take() {
+            self.trace = Trace::of_unread(&self.app, &body, session.as_deref());
+        }
+        let before = match at.checked_sub(1) {
+            Some(before) => keep::behind(&self.calls[before].id),
+            None => self.trace.last.clone(),
+        };
+        keep::call(&self.app, self.owner, call, &before, &self.trace);
     }
 
     /// What is asked, as soon as it is known.
     pub(crate) fn asked(&mut self, prepared: &super::Prepared) {
         prepared.target.model.clone_into(&mut self.model);
         self.trace = prepared.trace.clone();
+        self.unread = None;
         self.signs = Profile::of(&prepared.target).signatures_required;
         self.tools = prepared.tools;
         self.stream = prepared.stream;
@@ -76,9 +113,11 @@ impl Ledger {
     }
 
     /// What is asked, where the question goes on unread.
-    pub(crate) fn passing(&mut self, model: &str, stream: bool) {
-        model.clone_into(&mut self.model);
+    pub(crate) fn passing(&mut self, target: &Target, stream: bool, unread: Unread) {
+        target.model.clone_into(&mut self.model);
+        self.signs = Profile::of(target).signatures_required;
         self.stream = stream;
+        self.unread = Some(unread);
     }
 
     /// Things could not be carried over.
@@ -114,8 +153,7 @@ impl Ledger {
         self.end(Outcome::ok, calls, None, Some(finish));
     }
 
-    /// Counts the calls that the client has got, and keeps what it will need when their results come.
-    /// Says how many there were.
+    /// Counts the calls that the client has got.
     fn settle(&mut self, faulty: &BTreeSet<usize>) -> usize {
         let calls = std::mem::take(&mut self.calls);
         let failed = faulty.range(..calls.len()).count() as u64;
@@ -123,7 +161,6 @@ impl Ledger {
         for call in &calls {
             self.app.metrics.used_tool(&call.tool);
         }
-        keep::signatures(&self.app, self.owner, &calls, &self.trace, self.signs);
         calls.len()
     }
 

@@ -10,6 +10,7 @@ mod hidden;
 mod keep;
 mod ledger;
 mod lessons;
+mod lineup;
 mod opening;
 mod plan;
 mod prepare;
@@ -18,7 +19,7 @@ mod trace;
 mod unary;
 
 pub(crate) use hidden::{judge, judged};
-pub(crate) use ledger::Ledger;
+pub(crate) use ledger::{Ledger, Unread};
 pub(crate) use lessons::Lessons;
 pub(crate) use opening::{Refusal, again, open, read, silent};
 pub(crate) use plan::Plan;

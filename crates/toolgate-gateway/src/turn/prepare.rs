@@ -9,6 +9,7 @@ use toolgate_core::canon::{
     BadRequest, DecodeOptions, Decoded, Failure, FailureKind, Loss, LossCode, Losses, OutputFormat,
     Part, Request, ThinkingMode, Turn,
 };
+use toolgate_core::gemini::upstream::Profile;
 use toolgate_core::gemini::upstream::{
     EncodeOptions, Encoded, Learned, SignatureCount, encode_count_tokens, encode_request,
 };
@@ -188,13 +189,14 @@ async fn understand<'a>(
     if ask.distrusts {
         losses.extend(distrust(&mut request));
     }
-    let trace = Trace::new(session, &request, &echo);
-    keep::restore(app, ask.owner, &mut request, &trace).await;
+    let target = Target { model: meaning.model, backend: current.link.backend() };
+    let mut trace = Trace::new(session, &request, &echo);
+    let signs = Profile::of(&target).signatures_required;
+    keep::restore(app, ask.owner, &mut request, &mut trace, signs).await;
     if current.config.corrections > 0 {
         hidden::restore(app, ask.owner, &mut request).await;
     }
     request.turns.extend(ask.after.iter().cloned());
-    let target = Target { model: meaning.model, backend: current.link.backend() };
     Ok(Understood { request, echo, losses, target, trace })
 }
 

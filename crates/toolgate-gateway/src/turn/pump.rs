@@ -255,7 +255,7 @@ impl Pump {
         }
         self.ledger.worked(began.elapsed());
         let seen = self.translator.seen();
-        self.ledger.delivered(&seen.calls[self.ledger.calls().min(seen.calls.len())..]);
+        self.ledger.delivered(&seen.calls);
         if let Some(failure) = &seen.failure {
             let failure = failure.clone();
             return self.failed(&failure);

@@ -3,20 +3,26 @@
 //! For finding signatures again when a client has changed the ids of its calls. It is never more
 //! than a hint: whatever is found belongs to the same key, and to a call that says the same.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderMap;
 use ring::digest::{Context, SHA256};
-use toolgate_core::canon::{Part, Request, Role};
+use toolgate_core::canon::{DecodeOptions, Media, MediaSource, Part, Request, Role};
+use toolgate_core::gemini;
 use toolgate_core::translate::Echo;
+
+use super::lineup::Before;
+use crate::app::App;
 
 /// The names of a conversation, and how far it has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
-    /// Its names, best first. None: it cannot be told from others.
+    /// Its names. None: it cannot be told from others.
     pub(super) names: Vec<String>,
-    /// How many calls it has.
-    pub(super) calls: usize,
+    /// Its last call.
+    pub(super) last: Before,
 }
 
 /// Where clients say which session a request belongs to.
@@ -34,30 +40,60 @@ pub(crate) fn session_of(headers: &HeaderMap) -> Option<String> {
 }
 
 impl Trace {
+    /// That of a question in Gemini's words. What cannot be read has none.
+    pub(super) fn of_unread(app: &App, body: &[u8], session: Option<&str>) -> Self {
+        let options = DecodeOptions { sealer: &app.sealer };
+        let decoded = std::str::from_utf8(body)
+            .ok()
+            .and_then(|body| gemini::decode_request(body, "", false, &options).ok());
+        match decoded {
+            Some(decoded) => Self::new(session, &decoded.request, &Echo::Gemini(decoded.echo)),
+            None => Self::default(),
+        }
+    }
+
     pub(crate) fn new(session: Option<&str>, request: &Request<'_>, echo: &Echo) -> Self {
         let named = match echo {
             Echo::Responses(echo) => session.or(echo.prompt_cache_key.as_deref()),
             Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_) => session,
         };
         let named = named.filter(|name| name.len() <= LONGEST).map(|name| hashed(b"s", [name]));
-        let names = opening(request).into_iter().chain(named).collect();
-        Self { names, calls: request.calls().count() }
+        let names = named.into_iter().chain(opening(request)).collect();
+        Self { names, last: Before::Unknown }
     }
 }
 
-/// The first words of the user's, by their hash. What the program says may change from day to day.
+/// What the user says first, by its hash. What the program says may change from day to day.
 fn opening(request: &Request<'_>) -> Option<String> {
     let first = request.turns.iter().find(|turn| turn.role == Role::User)?;
     let mut left = OPENING;
     let mut words = Vec::new();
     for part in &first.parts {
-        let Part::Text { text, .. } = part else { continue };
-        let literal = text.escaped();
-        let end = (0..=left.min(literal.len())).rev().find(|at| literal.is_char_boundary(*at));
-        let taken = &literal[..end.unwrap_or(0)];
+        let word = match part {
+            Part::Text { text, .. } => text.decode(),
+            // Base64 and addresses have nothing to unescape that matters here.
+            Part::Media(Media {
+                source: MediaSource::Inline(text) | MediaSource::Uri(text),
+                ..
+            }) => Cow::Borrowed(text.escaped()),
+            Part::Thought { .. }
+            | Part::Call(_)
+            | Part::Result(_)
+            | Part::Sealed(_)
+            | Part::Gemini(_) => continue,
+        };
+        let end = (0..=left.min(word.len())).rev().find(|at| word.is_char_boundary(*at));
+        let taken = match word {
+            Cow::Borrowed(word) => Cow::Borrowed(&word[..end.unwrap_or(0)]),
+            Cow::Owned(mut word) => {
+                word.truncate(end.unwrap_or(0));
+                Cow::Owned(word)
+            }
+        };
         left -= taken.len();
         words.push(taken);
     }
+    let words: Vec<&str> = words.iter().map(|word| &**word).collect();
     (!words.is_empty()).then(|| hashed(b"o", words))
 }
 

@@ -5,15 +5,16 @@ use toolgate_sim::Script;
 
 use super::support::Gate;
 
-/// r129: a client that has made ids of its own and forgotten most calls finds the one that it has
-/// kept, where there is too much to be looked through.
+/// r129: a client that has made ids of its own finds its call among those of others that began with the
+/// same words, where there are too many to be looked through.
 #[tokio::test]
 async fn r129_a_call_is_found_among_very_many() {
     let mut script = Script::new();
-    for n in 0..1100 {
+    for n in 0..2100 {
         script = script.call("t", json!({"city": n.to_string()}));
     }
-    let gate = Gate::scripted(script.finish().text("Done.")).await;
+    let script = script.finish().call("t", json!({"city": "7"})).finish().text("Done.");
+    let gate = Gate::scripted(script).await;
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
     let tool = json!({"type": "function", "function": {"name": "t", "parameters": schema}});
     let ask = async |messages: &[Value]| {
@@ -21,8 +22,9 @@ async fn r129_a_call_is_found_among_very_many() {
         gate.post("/v1/chat/completions", body).await.ok()["choices"][0]["message"].clone()
     };
     let opening = json!({"role": "user", "content": "Go."});
+    let others = ask(std::slice::from_ref(&opening)).await;
+    assert_eq!(others["tool_calls"].as_array().unwrap().len(), 2100);
     let said = ask(std::slice::from_ref(&opening)).await;
-    assert_eq!(said["tool_calls"].as_array().unwrap().len(), 1100);
     let call =
         json!({"id": "x", "type": "function", "function": said["tool_calls"][0]["function"]});
     let call = json!({"role": "assistant", "tool_calls": [call]});
