@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use toolgate_sim::{Script, SimConfig};
+use toolgate_sim::{Fault, Script, SimConfig};
 
 use super::support::{Gate, items, tool, words};
 
@@ -182,6 +182,22 @@ async fn a_drain_closes_idle_sockets() {
     let mut socket = Socket::open(&gate).await;
     gate.running.drain().await;
     assert!(matches!(socket.0.next().await, Some(Ok(Message::Close(_))) | None));
+}
+
+/// A client that leaves is told so, also in the middle of an answer.
+#[tokio::test]
+async fn a_leaving_client_gets_its_close_back() {
+    let stall = Fault::Stall { after: 0, ms: None };
+    let gate = Gate::scripted(Script::new().text("never").fault(stall)).await;
+    for is_asking in [false, true] {
+        let mut socket = Socket::open(&gate).await;
+        if is_asking {
+            socket.send(create(json!({"input": "x"}))).await;
+        }
+        socket.0.close(None).await.unwrap();
+        let last = socket.0.next().await;
+        assert!(matches!(last, Some(Ok(Message::Close(_)))), "{is_asking}: {last:?}");
+    }
 }
 
 /// An idle connection takes no room from others, and a key that was taken away is of no use in it.

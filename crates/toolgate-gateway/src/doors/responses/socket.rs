@@ -143,7 +143,7 @@ impl Connection {
     /// Serves until the client leaves, or the gateway does.
     async fn serve(mut self) {
         let mut leave = pin!(self.visit.app.tasks.leave());
-        let code = loop {
+        let code = 'serve: loop {
             let Some(heard) = self.waiting.pop_front() else {
                 tokio::select! {
                     message = self.read.next() => if !hear(message, &mut self.waiting) { break CloseCode::Away },
@@ -177,7 +177,7 @@ impl Connection {
                 tokio::select! {
                     told = &mut turn => break told,
                     // Whoever leaves takes the running turn along.
-                    message = self.read.next(), if may_hear => if !hear(message, &mut self.waiting) { return },
+                    message = self.read.next(), if may_hear => if !hear(message, &mut self.waiting) { break 'serve CloseCode::Away },
                 }
             };
             if told.is_err() {
@@ -189,8 +189,9 @@ impl Connection {
         };
         let is_sending = code == CloseCode::Size;
         let frame = CloseFrame { code, reason: Utf8Bytes::from_static("") };
-        // The client may be gone already.
+        // The client may be gone already, or have said first that it leaves: that is answered too.
         drop(self.answers.write.send(Message::Close(Some(frame))).await);
+        drop(self.answers.write.close().await);
         if is_sending && let Ok(socket) = self.read.reunite(self.answers.write) {
             take_rest(socket).await;
         }
