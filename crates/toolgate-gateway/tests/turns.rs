@@ -6,7 +6,7 @@ mod harness;
 
 use harness::{DOORS, Door, Got, Lab};
 use serde_json::{Value, json};
-use toolgate_sim::{Fault, Script, SimConfig};
+use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
 
 const SSE: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -157,6 +157,15 @@ fn with_results(door: Door, answer: &Value) -> Value {
             ask["input"] = Value::Array(items);
         }
     }
+    ask
+}
+
+/// The same question with another answer and its results.
+fn with_more_results(door: Door, mut ask: Value, answer: &Value) -> Value {
+    let more = with_results(door, answer);
+    let list = if door == Door::Responses { "input" } else { "messages" };
+    let more = more[list].as_array().unwrap()[1..].to_vec();
+    ask[list].as_array_mut().unwrap().extend(more);
     ask
 }
 
@@ -414,4 +423,65 @@ async fn r146_hidden_faults_are_not_the_clients() {
             }
         }
     }
+}
+
+/// C11, C12: a signature that Gemini refuses (the key is another project's now, say) does not end the
+/// session: it is left out, from now on, and what comes after it is signed as ever.
+#[tokio::test]
+async fn c11_a_refused_signature_is_left_out() {
+    let words = ["Corrupted thought signature.", "Thought signature is not valid"];
+    for (door, message) in DOORS.into_iter().flat_map(|door| words.map(|it| (door, it))) {
+        let fault = Fault::Status {
+            code: 400,
+            message: message.to_owned(),
+            retry_after: None,
+            quota: None,
+            html: false,
+        };
+        let rule = FaultRule { fault, when: When::Requests(vec![2]) };
+        let script = Script::new()
+            .call("list_files", json!({}))
+            .finish()
+            .call("list_files", json!({}))
+            .finish()
+            .text("Done.");
+        let config = SimConfig { faults: vec![rule], ..SimConfig::scripted(script) };
+        let lab = Lab::with(config, "").await;
+        let first = lab.post(door.path(), &door.ask(false)).await.json();
+        let ask = with_results(door, &first);
+        let second = lab.post(door.path(), &ask).await;
+        assert!(second.status.is_success(), "{door:?}: {}", second.text());
+        let third = lab.post(door.path(), &with_more_results(door, ask, &second.json())).await;
+        assert!(third.text().contains("Done."), "{door:?}: {}", third.text());
+        let counters = lab.sim.counters();
+        let seen = (counters.requests, counters.placeholders, counters.signatures);
+        // The first call's, refused; a placeholder in its place, twice; the second call's.
+        assert_eq!(seen, (4, 2, 1), "{door:?}: {counters:?}");
+        let sent = lab.sim.requests().last().unwrap().parts();
+        let signed = sent.iter().filter(|(_, part)| part["functionCall"].is_object());
+        let signed: Vec<_> = signed.map(|(_, part)| part["thoughtSignature"].clone()).collect();
+        assert_eq!(signed[0], "skip_thought_signature_validator", "{door:?}");
+        assert_ne!(signed[1], signed[0], "{door:?}");
+    }
+}
+
+/// Gemini names one fault at a time: a second lesson is learned as the first.
+#[tokio::test]
+async fn r137_more_than_one_thing_can_be_refused() {
+    let refusal = |name: &str| {
+        let message = format!(
+            "Invalid JSON payload received. Unknown name \"{name}\" at 'generation_config': Cannot find field."
+        );
+        json!({"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}})
+            .to_string()
+    };
+    let (one, two) = (refusal("top_k"), refusal("seed"));
+    let end = chunk(false, "Fine.", &json!({"finishReason": "STOP"}));
+    let answers = [(400, JSON, &*one), (400, JSON, &*two), (200, JSON, &*end)];
+    let lab = Lab::replaying(&answers, "").await;
+    let mut ask = Door::Chat.ask(false);
+    (ask["seed"], ask["top_k"]) = (json!(1), json!(2));
+    let got = lab.post(Door::Chat.path(), &ask).await;
+    assert!(got.text().contains("Fine."), "{}", got.text());
+    assert_eq!(lab.sim.requests().len(), 3);
 }

@@ -84,12 +84,12 @@ fn account(name: &str, token_uri: &str) -> PathBuf {
 
 /// Asks once; the status and the body.
 async fn ask(url: &str) -> (u16, String) {
-    asked(&format!("{url}/v1/messages")).await
+    asked(&format!("{url}/v1/messages"), "Hi.").await
 }
 
 /// The same at another door.
-async fn asked(url: &str) -> (u16, String) {
-    let body = json!({"model": "gemini-3.6-flash", "max_tokens": 100, "messages": [{"role": "user", "content": "Hi."}]});
+async fn asked(url: &str, words: &str) -> (u16, String) {
+    let body = json!({"model": "gemini-3.6-flash", "max_tokens": 100, "messages": [{"role": "user", "content": words}]});
     let is_list = url.ends_with("/models");
     let request = if is_list { Request::get(url) } else { Request::post(url) };
     let body = if is_list { String::new() } else { body.to_string() };
@@ -179,8 +179,10 @@ async fn keys_of_the_pool_stand_in_for_each_other() {
     let sim = Sim::start(SimConfig { keys, ..SimConfig::default() }).await.unwrap();
     let bad_and_good = "kind = \"developer\"\napi_keys = [\"bad\", \"good\"]";
     let running = gateway(&sim.url(), bad_and_good).await;
-    for number in 0..4 {
-        let (status, body) = ask(&format!("http://{}", running.addr)).await;
+    // Conversations have their own keys; of so many, some have this one.
+    for number in 0..16 {
+        let url = format!("http://{}/v1/messages", running.addr);
+        let (status, body) = asked(&url, &format!("Hi, {number}.")).await;
         assert_eq!(status, 200, "{number}: {body}");
     }
     assert_eq!(sim.counters().refusals, 1, "the bad one was tried once");
@@ -188,7 +190,7 @@ async fn keys_of_the_pool_stand_in_for_each_other() {
     for path in ["/v1/messages/count_tokens", "/v1/models"] {
         let running = gateway(&sim.url(), bad_and_good).await;
         for _ in 0..3 {
-            let (status, body) = asked(&format!("http://{}{path}", running.addr)).await;
+            let (status, body) = asked(&format!("http://{}{path}", running.addr), "Hi.").await;
             assert_eq!(status, 200, "{path}: {body}");
         }
     }

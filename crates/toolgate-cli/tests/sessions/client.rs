@@ -19,6 +19,10 @@ pub(crate) enum Habit {
     LongIds,
     /// The same, with numbers for ids.
     OtherAlphabet,
+    /// The same, with the gateway's ids in lower case.
+    LowerIds,
+    /// The same, with no more than 16 characters of the gateway's ids.
+    CutIds,
     /// Strips, and is another session every time.
     ChangesSession,
     /// Begins anew with a summary half way.
@@ -109,6 +113,8 @@ impl Talk {
         match self.habit {
             Habit::LongIds => json!(format!("client-made-id-{:049}", self.turn)),
             Habit::OtherAlphabet | Habit::ForgetsOldest => json!(self.turn.to_string()),
+            Habit::LowerIds => json!(given.as_str().unwrap().to_lowercase()),
+            Habit::CutIds => json!(&given.as_str().unwrap()[..16]),
             _ => given.clone(),
         }
     }

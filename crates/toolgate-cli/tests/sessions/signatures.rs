@@ -86,6 +86,8 @@ async fn r127_r129_r163_c1_c10_c13_signatures_survive_what_clients_do() {
         ("the client strips thinking and signatures", Habit::StripsThinking),
         ("… and makes ids of 64 characters", Habit::LongIds),
         ("… and makes ids of another alphabet", Habit::OtherAlphabet),
+        ("… and writes ids in lower case", Habit::LowerIds),
+        ("… and cuts ids to 16 characters", Habit::CutIds),
         ("… and its session header changes every turn", Habit::ChangesSession),
         ("… and makes ids of its own, and drops its oldest steps", Habit::ForgetsOldest),
         ("the conversation is compacted half way", Habit::Compacts),

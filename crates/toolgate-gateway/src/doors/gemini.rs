@@ -21,7 +21,7 @@ use super::passing::{Form, Passing};
 use super::{Visit, turns};
 use crate::reply::{self, Reply};
 use crate::session;
-use crate::turn::{self, Ask, Ledger, Plan, Refusal, Unread};
+use crate::turn::{self, Ask, Ledger, Plan, Refusal, Trust, Unread};
 
 const DIALECT: Dialect = Dialect::Gemini;
 
@@ -66,12 +66,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let mending = Mending { visit: &visit, model: asked.model, form, body: &body };
     let lessons = &visit.app.lessons;
     if generates && lessons.has_refused(&target, &body, Instant::now()) {
-        let mended = match mending.run(ledger, false).await {
-            Err(failure) if is_of_another_model(&failure) => {
-                mending.run(visit.ledger(DIALECT), true).await
-            }
-            mended => mended,
-        };
+        let mended = mending.run(ledger, Trust::All).await;
         return mended
             .unwrap_or_else(|failure| reply::failure(DIALECT, &failure, &visit.request_id));
     }
@@ -99,7 +94,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
                 }
                 if passing.is_no_good()
                     && let Some(ledger) = passing.give_up()
-                    && let Ok(reply) = mending.run(ledger, false).await
+                    && let Ok(reply) = mending.run(ledger, Trust::All).await
                 {
                     return reply;
                 }
@@ -124,8 +119,10 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     };
     let Refusal { failure, said } = refusal;
     if generates && failure.kind == FailureKind::InvalidRequest {
-        if let Ok(reply) = mending.run(ledger, is_of_another_model(&failure)).await {
-            if is_about_tools(&failure) {
+        let is_distrusted = turn::is_about_signatures(&failure);
+        let trust = if is_distrusted { Trust::Named } else { Trust::All };
+        if let Ok(reply) = mending.run(ledger, trust).await {
+            if is_about_tools(&failure) || is_distrusted || is_unsigned(&failure) {
                 lessons.refuse(&target, &body, Instant::now());
             }
             return reply;
@@ -274,9 +271,8 @@ struct Mending<'a> {
 }
 
 impl Mending<'_> {
-    /// Asks it with its tools and its history in order, as for every other dialect; without
-    /// signatures of an unknown issuer where Gemini `distrusts` them.
-    async fn run(&self, ledger: Ledger, distrusts: bool) -> Result<Reply, Failure> {
+    /// Asks it with its tools and its history in order, as for every other dialect.
+    async fn run(&self, ledger: Ledger, trust: Trust) -> Result<Reply, Failure> {
         let visit = self.visit;
         let framing = match self.form {
             Form::Whole => None,
@@ -284,19 +280,17 @@ impl Mending<'_> {
             Form::Array => Some(Framing::Array),
         };
         let path = Some((self.model.to_owned(), framing));
-        let ask =
-            Ask { path, distrusts, ..Ask::new(DIALECT, self.body.clone(), visit.client.owner) };
+        let ask = Ask { path, trust, ..Ask::new(DIALECT, self.body.clone(), visit.client.owner) };
         let outcome = turns::run_on(visit, &ask, ledger).await?;
         visit.app.metrics.rescued("history_mended");
         Ok(turns::shown(visit, outcome, None).await)
     }
 }
 
-/// Whether a signature was refused: what a client that changes models sends.
-fn is_of_another_model(failure: &Failure) -> bool {
-    let said = failure.message.to_lowercase();
-    said.contains("thought signature")
-        && ["corrupted", "invalid", "not valid"].iter().any(|it| said.contains(it))
+/// Whether a signature was missed. A client with these tools that has lost one will lose the next.
+fn is_unsigned(failure: &Failure) -> bool {
+    failure.message.contains("missing a thought_signature")
+        || failure.message.contains("missing a `thought_signature`")
 }
 
 /// An answer of the upstream's kind.

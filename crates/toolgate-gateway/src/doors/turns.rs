@@ -181,7 +181,11 @@ pub(crate) enum Answered {
     Stream(Box<Pump>),
 }
 
-/// Asks the model; learns once from a refusal.
+/// How often a request that is refused is sent without what was refused. Gemini names one fault at a
+/// time.
+const LESSONS: usize = 3;
+
+/// Asks the model; learns from refusals.
 pub(crate) async fn run(visit: &Visit, ask: &Ask) -> Result<Outcome, Failure> {
     run_on(visit, ask, visit.ledger(ask.door)).await
 }
@@ -193,7 +197,7 @@ pub(crate) async fn run_on(
     mut ledger: Ledger,
 ) -> Result<Outcome, Failure> {
     let mut taught: Option<Ask> = None;
-    loop {
+    for left in (0..=LESSONS).rev() {
         let began = Instant::now();
         let ask = taught.as_ref().unwrap_or(ask);
         let prepared =
@@ -254,15 +258,25 @@ pub(crate) async fn run_on(
                 Err(why) => failure = why,
             }
         }
-        let lesson = plan.lesson(&failure).filter(|_| taught.is_none());
-        let Some(lesson) = lesson else {
+        let Some(lessened) = lessened(ask, &plan, &failure).filter(|_| left > 0) else {
             ledger.failed(&failure);
             return Err(failure);
         };
-        taught = Some(Ask { lesson, ..ask.clone() });
+        taught = Some(lessened);
         visit.app.metrics.rescued("refusal");
-        tracing::warn!(request = %visit.request_id, "trying once without what Gemini refused: {failure}");
+        tracing::warn!(request = %visit.request_id, "trying without what Gemini refused: {failure}");
     }
+    // The last round has returned.
+    Err(Failure::new(FailureKind::Internal, "a request was neither answered nor refused"))
+}
+
+/// The same question without what was refused of it; `None`: there is nothing to leave out.
+fn lessened(ask: &Ask, plan: &Plan, failure: &Failure) -> Option<Ask> {
+    if turn::is_about_signatures(failure) {
+        return Some(Ask { trust: ask.trust.less()?, ..ask.clone() });
+    }
+    let lesson = plan.lesson(&ask.lesson, failure)?;
+    Some(Ask { lesson, ..ask.clone() })
 }
 
 /// How long a Messages request is, by Gemini's own count.

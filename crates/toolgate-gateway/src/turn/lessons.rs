@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use ring::digest::{Context, SHA256, digest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolgate_core::canon::{Failure, FailureKind, Request, Tool, ToolName};
+use toolgate_core::canon::{Failure, FailureKind, Request, Signature, Tool, ToolName};
 use toolgate_core::gemini::upstream::Learned;
-use toolgate_core::gemini::{Exchange, Target};
+use toolgate_core::gemini::{Backend, Exchange, Target};
 use toolgate_core::json::Raw;
 
 /// All lessons.
@@ -25,6 +25,8 @@ pub struct Lessons {
     said: Mutex<BTreeMap<(Target, Mark), (Refused, Instant)>>,
     /// Tools of Gemini's own clients that were refused as they are, and until when that is known.
     refused: Mutex<BTreeMap<Tools, Instant>>,
+    /// Signatures of which one was refused, and until when that is known.
+    signatures: Mutex<BTreeMap<Mark, Instant>>,
 }
 
 /// The hash of something that a request says.
@@ -45,13 +47,17 @@ type Tools = (Target, Vec<u8>);
 const MEMORY: Duration = Duration::from_secs(600);
 /// How many sets of tools are remembered.
 const SETS: usize = 256;
+/// How many signatures are.
+const SIGNATURES: usize = 4096;
+/// How long.
+const LONG_MEMORY: Duration = Duration::from_secs(24 * 3600);
 
-/// What a refusal teaches. `None`: nothing.
-pub(crate) fn lesson(exchange: &Exchange, failure: &Failure) -> Option<Learned> {
+/// What is known after a refusal, with what was known before. `None`: it teaches nothing new.
+pub(crate) fn lesson(known: &Learned, exchange: &Exchange, failure: &Failure) -> Option<Learned> {
     if failure.kind != FailureKind::InvalidRequest || failure.upstream_status != Some(400) {
         return None;
     }
-    let mut learned = Learned::default();
+    let mut learned = known.clone();
     learned.learn(&failure.message, exchange).then_some(learned)
 }
 
@@ -120,6 +126,32 @@ impl Lessons {
         lessons.insert(target.clone(), (cannot, until));
     }
 
+    /// Whether any signature was refused lately. Almost always there is none.
+    pub(crate) fn has_refused_signatures(&self) -> bool {
+        !locked(&self.signatures).is_empty()
+    }
+
+    /// Whether this one may have been refused. What has said since who issued it may have not.
+    pub(crate) fn has_refused_signature(&self, target: &Target, signature: &Signature<'_>) -> bool {
+        locked(&self.signatures).contains_key(&mark_of(target, signature))
+    }
+
+    /// Remembers a signature that was left out because one was refused.
+    pub(crate) fn refuse_signature(
+        &self,
+        target: &Target,
+        signature: &Signature<'_>,
+        now: Instant,
+    ) {
+        let mut signatures = locked(&self.signatures);
+        if signatures.len() >= SIGNATURES {
+            signatures.retain(|_, until| *until > now);
+        }
+        if signatures.len() < SIGNATURES {
+            signatures.insert(mark_of(target, signature), now + LONG_MEMORY);
+        }
+    }
+
     /// Whether the target has lately refused the tools of this request of a Gemini client.
     pub(crate) fn has_refused(&self, target: &Target, body: &[u8], now: Instant) -> bool {
         // Almost always there is nothing to look for, and the body need not be read.
@@ -139,6 +171,16 @@ impl Lessons {
             refused.insert(tools, now + MEMORY);
         }
     }
+}
+
+/// Whether a refusal is about a signature: of another model, key or project, or altered.
+pub(crate) fn is_about_signatures(failure: &Failure) -> bool {
+    let said = failure.message.to_lowercase();
+    let is_signature = said.contains("thought signature") || said.contains("thought_signature");
+    let words = ["corrupted", "invalid thought", "not valid", "base64 decoding failed"];
+    failure.kind == FailureKind::InvalidRequest
+        && is_signature
+        && words.iter().any(|it| said.contains(it))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -176,6 +218,15 @@ fn mark(kind: &str, words: &[&str]) -> Mark {
     mark
 }
 
+fn mark_of(target: &Target, signature: &Signature<'_>) -> Mark {
+    let backend = match target.backend {
+        Backend::Developer => "developer",
+        Backend::Vertex => "vertex",
+    };
+    let named = if signature.issuer().is_some() { "named" } else { "unnamed" };
+    mark("signature", &[&target.model, backend, named, signature.expose()])
+}
+
 fn tools(target: &Target, body: &[u8]) -> Option<Tools> {
     #[derive(Deserialize)]
     struct Body<'a> {
@@ -208,7 +259,7 @@ mod tests {
         failure.upstream_status = Some(400);
         let now = Instant::now();
         let request = Request::default();
-        let learned = lesson(&exchange, &failure).unwrap();
+        let learned = lesson(&Learned::default(), &exchange, &failure).unwrap();
         lessons.remember(&target, &request, &learned, now);
         assert!(lessons.of(&target, &request, now).no_mixed_tools);
         let other = Learned { no_call_ids: true, ..Learned::default() };
@@ -217,7 +268,7 @@ mod tests {
         assert!(known.no_mixed_tools && known.no_call_ids);
         assert!(!lessons.of(&target, &request, now + MEMORY * 2).no_mixed_tools);
         failure.upstream_status = Some(403);
-        assert!(lesson(&exchange, &failure).is_none());
+        assert!(lesson(&Learned::default(), &exchange, &failure).is_none());
     }
 
     /// R97, R112: what was wrong with one tool is no lesson about another of the same name.

@@ -20,10 +20,10 @@ mod unary;
 
 pub(crate) use hidden::{judge, judged};
 pub(crate) use ledger::{Ledger, Unread};
-pub(crate) use lessons::Lessons;
+pub(crate) use lessons::{Lessons, is_about_signatures};
 pub(crate) use opening::{Refusal, again, open, read, silent};
 pub(crate) use plan::Plan;
-pub(crate) use prepare::{Ask, Prepared, count_tokens, prepare};
+pub(crate) use prepare::{Ask, Prepared, Trust, count_tokens, prepare};
 pub(crate) use pump::{First, Pump};
 pub(crate) use trace::session_of;
 pub(crate) use unary::answer;

@@ -27,8 +27,9 @@ pub(crate) struct Plan {
     app: Arc<App>,
     current: Arc<Current>,
     pass: Pass,
-    /// Which key of the pool is in use.
+    /// Which key of the pool is in use, and what a conversation's requests have in common.
     key: Option<usize>,
+    home: Option<u32>,
     route: Route,
     exchange: Arc<Exchange>,
     /// What is asked, from the start.
@@ -65,6 +66,8 @@ pub(crate) enum Next {
     Give(Failure),
 }
 
+/// How much of an unread request tells one conversation from another.
+const OPENING: usize = 512;
 /// The wait before the second try; it doubles.
 const FIRST_WAIT: Duration = Duration::from_millis(300);
 
@@ -73,7 +76,8 @@ impl Plan {
     pub(crate) fn new(visit: &Visit, prepared: &super::Prepared) -> Self {
         let verb = if prepared.stream { Verb::Stream } else { Verb::Generate };
         let exchange = Arc::clone(&prepared.exchange);
-        Self::of(visit, Route::Model(verb), exchange, prepared.body.clone())
+        let body = prepared.body.clone();
+        Self::of(visit, Route::Model(verb), exchange, body, prepared.trace.home())
     }
 
     /// A plan for a request that goes on as the client wrote it.
@@ -84,27 +88,37 @@ impl Plan {
         headers: Vec<(HeaderName, HeaderValue)>,
         body: Bytes,
     ) -> Self {
-        Self::of(visit, Route::Path(method, path, headers), plain(target), body)
+        // Whatever stands first in a conversation's requests stays what it is.
+        let home = visit.session.as_ref().map_or(&body[..], |session| session.as_bytes());
+        let home = Some(sum(&home[..home.len().min(OPENING)]));
+        Self::of(visit, Route::Path(method, path, headers), plain(target), body, home)
     }
 
     /// A plan for a question of how long something is.
     pub(crate) fn counting(visit: &Visit, target: Target, body: Bytes) -> Self {
-        Self::of(visit, Route::Model(Verb::CountTokens), plain(target), body)
+        Self::of(visit, Route::Model(Verb::CountTokens), plain(target), body, None)
     }
 
     /// A plan for a page of the list of models.
     pub(crate) fn listing(visit: &Visit, path: String) -> Self {
         let target = Target { model: String::new(), backend: visit.current.link.backend() };
         let route = Route::Path(Method::GET, path, Vec::new());
-        Self::of(visit, route, plain(target), Bytes::new())
+        Self::of(visit, route, plain(target), Bytes::new(), None)
     }
 
-    fn of(visit: &Visit, route: Route, exchange: Arc<Exchange>, body: Bytes) -> Self {
+    fn of(
+        visit: &Visit,
+        route: Route,
+        exchange: Arc<Exchange>,
+        body: Bytes,
+        home: Option<u32>,
+    ) -> Self {
         let mut plan = Self {
             app: Arc::clone(&visit.app),
             current: Arc::clone(&visit.current),
             pass: visit.client.pass.clone(),
             key: None,
+            home,
             route,
             exchange,
             whole: body.clone(),
@@ -145,7 +159,7 @@ impl Plan {
 
     fn pick_key(&mut self) {
         self.key = match self.pass {
-            Pass::Pool => self.current.keys.pick(Instant::now()).map(|(index, _)| index),
+            Pass::Pool => self.current.keys.pick(Instant::now(), self.home).map(|(index, _)| index),
             Pass::ApiKey(_) | Pass::Bearer(_) => None,
         };
     }
@@ -281,8 +295,8 @@ impl Plan {
     }
 
     /// What a refusal teaches: the request may succeed when it is prepared anew.
-    pub(crate) fn lesson(&self, failure: &Failure) -> Option<Learned> {
-        lesson(&self.exchange, failure)
+    pub(crate) fn lesson(&self, known: &Learned, failure: &Failure) -> Option<Learned> {
+        lesson(known, &self.exchange, failure)
     }
 }
 
@@ -290,6 +304,13 @@ impl Plan {
 fn plain(target: Target) -> Arc<Exchange> {
     let exchange = Exchange { target, tools: Vec::new(), one_call: false, answer_function: None };
     Arc::new(exchange)
+}
+
+/// A number that stands for some bytes.
+pub(super) fn sum(bytes: &[u8]) -> u32 {
+    let mut sum = flate2::Crc::new();
+    sum.update(bytes);
+    sum.sum()
 }
 
 fn credential(pass: &Pass, pooled: Option<&Secret>) -> Credential {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use toolgate_core::anthropic;
 use toolgate_core::canon::{
     BadRequest, DecodeOptions, Decoded, Failure, FailureKind, Loss, LossCode, Losses, OutputFormat,
-    Part, Request, ThinkingMode, Turn,
+    Part, Request, Signature, ThinkingMode, Turn,
 };
 use toolgate_core::gemini::upstream::Profile;
 use toolgate_core::gemini::upstream::{
@@ -45,10 +45,33 @@ pub(crate) struct Ask {
     pub(crate) collect: bool,
     /// That the answer is streamed, whatever the body says, and how.
     pub(crate) stream: Option<Framing>,
-    /// Whether signatures that do not say who issued them are left out: Gemini refused one.
-    pub(crate) distrusts: bool,
+    /// Which signatures are sent.
+    pub(crate) trust: Trust,
     /// What Gemini has just refused of it.
     pub(crate) lesson: Learned,
+}
+
+/// Which signatures are sent. Gemini does not say which one it refuses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// All that are not known to have been refused.
+    #[default]
+    All,
+    /// Those that say who issued them, if there are others; else none.
+    Named,
+    /// None: the calls go on with the placeholder.
+    None,
+}
+
+impl Trust {
+    /// What is left after a refusal.
+    pub(crate) fn less(self) -> Option<Self> {
+        match self {
+            Self::All => Some(Self::Named),
+            Self::Named => Some(Self::None),
+            Self::None => None,
+        }
+    }
 }
 
 impl Ask {
@@ -64,7 +87,7 @@ impl Ask {
             after: Vec::new(),
             collect: false,
             stream: None,
-            distrusts: false,
+            trust: Trust::default(),
             lesson: Learned::default(),
         }
     }
@@ -186,13 +209,31 @@ async fn understand<'a>(
     let meaning = current.config.models.meaning(&request.model);
     apply(&meaning, &mut request);
     losses.extend(request.place_signatures());
-    if ask.distrusts {
-        losses.extend(distrust(&mut request));
-    }
     let target = Target { model: meaning.model, backend: current.link.backend() };
+    // What does not say who issued it may still be found in the store, where it does.
+    let is_unnamed = |it: &Signature<'_>| it.issuer().is_none();
+    let mut trust = ask.trust;
+    if trust == Trust::Named {
+        let refused = distrust(app, &target, &mut request, is_unnamed);
+        if refused.is_empty() {
+            trust = Trust::None;
+        }
+        losses.extend(refused);
+    }
+    let has_refused = app.lessons.has_refused_signatures();
+    let is_refused = |it: &Signature<'_>| app.lessons.has_refused_signature(&target, it);
+    if has_refused {
+        let is_doubtful = |it: &Signature<'_>| is_unnamed(it) && is_refused(it);
+        losses.extend(distrust(app, &target, &mut request, is_doubtful));
+    }
     let mut trace = Trace::new(session, &request, &echo);
     let signs = Profile::of(&target).signatures_required;
     keep::restore(app, ask.owner, &mut request, &mut trace, signs).await;
+    if trust == Trust::None {
+        losses.extend(distrust(app, &target, &mut request, |_| true));
+    } else if has_refused {
+        losses.extend(distrust(app, &target, &mut request, is_refused));
+    }
     if current.config.corrections > 0 {
         hidden::restore(app, ask.owner, &mut request).await;
     }
@@ -200,8 +241,14 @@ async fn understand<'a>(
     Ok(Understood { request, echo, losses, target, trace })
 }
 
-/// Leaves out signatures that may be another model's.
-fn distrust(request: &mut Request<'_>) -> Losses {
+/// Leaves out signatures that may be another model's or another project's, and remembers them: the next
+/// request will have them too.
+fn distrust(
+    app: &App,
+    target: &Target,
+    request: &mut Request<'_>,
+    is_doubtful: impl Fn(&Signature<'_>) -> bool,
+) -> Losses {
     let mut losses = Losses::new();
     for (turn, part) in request.turns.iter_mut().enumerate() {
         for (at, part) in part.parts.iter_mut().enumerate() {
@@ -210,12 +257,12 @@ fn distrust(request: &mut Request<'_>) -> Losses {
                 Part::Call(call) => &mut call.signature,
                 Part::Media(_) | Part::Result(_) | Part::Sealed(_) | Part::Gemini(_) => continue,
             };
-            if signature.take_if(|it| it.issuer().is_none()).is_some() {
+            if let Some(refused) = signature.take_if(|it| is_doubtful(it)) {
+                app.lessons.refuse_signature(target, &refused, Instant::now());
                 losses.push(Loss {
                     at: format!("contents[{turn}].parts[{at}].thoughtSignature"),
                     code: LossCode::ForeignSignature,
-                    detail: "Gemini refused a signature; those of an unknown issuer were left out"
-                        .into(),
+                    detail: "Gemini refused a signature; this one was left out".into(),
                     tool: None,
                 });
             }

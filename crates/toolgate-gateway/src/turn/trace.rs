@@ -14,6 +14,7 @@ use toolgate_core::gemini;
 use toolgate_core::translate::Echo;
 
 use super::lineup::Before;
+use super::plan::sum;
 use crate::app::App;
 
 /// The names of a conversation, and how far it has come.
@@ -50,6 +51,11 @@ impl Trace {
             Some(decoded) => Self::new(session, &decoded.request, &Echo::Gemini(decoded.echo)),
             None => Self::default(),
         }
+    }
+
+    /// A number that all requests of the conversation have in common.
+    pub(super) fn home(&self) -> Option<u32> {
+        self.names.last().map(|name| sum(name.as_bytes()))
     }
 
     pub(crate) fn new(session: Option<&str>, request: &Request<'_>, echo: &Echo) -> Self {

@@ -59,16 +59,19 @@ impl KeyPool {
         self.keys.get(index)
     }
 
-    /// The next key that need not rest; where all rest, the one that may work again first.
-    pub fn pick(&self, now: Instant) -> Option<(usize, &Secret)> {
+    /// The next key that need not rest; where all rest, the one that may work again first. What has a
+    /// `home` begins at the same key each time: signatures mean nothing to the key of another project.
+    pub fn pick(&self, now: Instant, home: Option<u32>) -> Option<(usize, &Secret)> {
         let mut rest = self.rest.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let count = self.keys.len();
-        let start = rest.next;
+        let start = home.map_or(rest.next, |home| home as usize);
         let awake = (0..count)
             .map(|step| (start + step) % count)
             .find(|index| rest.until[*index].is_none_or(|until| until <= now));
         let index = awake.or_else(|| (0..count).min_by_key(|index| rest.until[*index]))?;
-        rest.next = (index + 1) % count;
+        if home.is_none() {
+            rest.next = (index + 1) % count;
+        }
         self.keys.get(index).map(|key| (index, key))
     }
 
@@ -94,17 +97,21 @@ mod tests {
     fn keys_take_turns_and_rest() {
         let pool = KeyPool::new(["a", "b", "c"].map(Secret::new).to_vec());
         let now = Instant::now();
-        let pick = |now| pool.pick(now).map(|(index, _)| index);
+        let pick = |now| pool.pick(now, None).map(|(index, _)| index);
+        let at_home = |home| pool.pick(now, Some(home)).map(|(index, _)| index);
         assert_eq!(
             [pick(now), pick(now), pick(now), pick(now)],
             [Some(0), Some(1), Some(2), Some(0)]
         );
+        assert_eq!([at_home(5), at_home(5), at_home(u32::MAX)], [Some(2), Some(2), Some(0)]);
         assert!(pool.exhausted(1, Quota::Long, now));
+        assert_eq!(at_home(4), Some(2), "another one while it rests");
         assert_eq!([pick(now), pick(now)], [Some(2), Some(0)]);
         assert!(pool.exhausted(0, Quota::Short(Some(Duration::from_secs(3))), now));
         assert!(!pool.exhausted(2, Quota::Short(None), now));
         assert_eq!(pick(now), Some(0), "the one that wakes first");
         assert_eq!(pick(now + Duration::from_secs(25)), Some(2));
-        assert_eq!(KeyPool::default().pick(now), None);
+        assert_eq!(KeyPool::default().pick(now, None), None);
+        assert_eq!(KeyPool::default().pick(now, Some(1)), None);
     }
 }
