@@ -567,3 +567,42 @@ async fn d12_a_cut_gemini_array_ends_with_an_error() {
     let got = lab.post(path, &ask).await.json();
     assert_eq!(got.as_array().unwrap().len(), 1, "{got}");
 }
+
+/// C1: a client of Gemini's own that drops signatures is refused once; then they come from the store,
+/// and so they do where it goes on in another dialect.
+#[tokio::test]
+async fn c1_signatures_that_geminis_clients_drop_are_kept() {
+    let mut script = Script::new();
+    for n in 0..4 {
+        script = script.call("step", json!({"n": n})).finish();
+    }
+    let lab = Lab::with(SimConfig::scripted(script.text("Done.")), "").await;
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let mut contents = vec![json!({"role": "user", "parts": [{"text": "Take steps."}]})];
+    let mut messages = vec![json!({"role": "user", "content": "Take steps."})];
+    for verb in ["generateContent", "streamGenerateContent", "generateContent", "generateContent"] {
+        let tools =
+            json!([{"functionDeclarations": [{"name": "step", "parametersJsonSchema": schema}]}]);
+        let ask = json!({"contents": contents, "tools": tools});
+        let path = format!("/v1beta/models/gemini-3.6-flash:{verb}");
+        let got = lab.post(&path, &ask).await.json();
+        let got = if got.is_array() { got[0].clone() } else { got };
+        let call = &got["candidates"][0]["content"]["parts"][0]["functionCall"];
+        let call = json!({"id": call["id"], "name": call["name"], "args": call["args"]});
+        let response = json!({"id": call["id"], "name": "step", "response": {"output": "ok"}});
+        contents.push(json!({"role": "model", "parts": [{"functionCall": call}]}));
+        contents.push(json!({"role": "user", "parts": [{"functionResponse": response}]}));
+        let id = format!("call-{}", call["args"]["n"]);
+        let function = json!({"name": "step", "arguments": call["args"].to_string()});
+        let call = json!({"id": id, "type": "function", "function": function});
+        messages.push(json!({"role": "assistant", "tool_calls": [call]}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "content": "ok"}));
+    }
+    let tools = json!([{"type": "function", "function": {"name": "step", "parameters": schema}}]);
+    let ask = json!({"model": "gemini-3.6-flash", "messages": messages, "tools": tools});
+    let got = lab.post("/v1/chat/completions", &ask).await;
+    assert!(got.text().contains("Done."), "{}", got.text());
+    let counters = lab.sim.counters();
+    let seen = (counters.refusals, counters.placeholders, counters.signatures, counters.doubled);
+    assert_eq!(seen, (1, 0, 10, 0), "{counters:?}");
+}

@@ -73,6 +73,30 @@ impl<'a> Text<'a> {
         serde_json::from_str::<String>(&self.0).map_or(Cow::Borrowed(inner), Cow::Owned)
     }
 
+    /// The first of the plain text, `most` bytes of it at the most, without a look at the rest.
+    ///
+    /// ```
+    /// use toolgate_core::json::Text;
+    /// assert_eq!(Text::new("a\n\u{e9}bc").opening(4), "a\n\u{e9}");
+    /// assert_eq!(Text::new("a\n\u{e9}bc").opening(3), "a\n");
+    /// ```
+    pub fn opening(&self, most: usize) -> Cow<'_, str> {
+        let inner = self.escaped();
+        // A character is six bytes at the most for each byte that it stands for.
+        let limit = most.saturating_mul(6).min(inner.len());
+        let mut decoded = match memchr::memchr(b'\\', &inner.as_bytes()[..limit]) {
+            None => Cow::Borrowed(inner),
+            Some(_) if limit == inner.len() => self.decode(),
+            Some(_) => Cow::Owned(decoded_piece(&inner[..piece_end(inner, limit)])),
+        };
+        let end = (0..=most.min(decoded.len())).rev().find(|at| decoded.is_char_boundary(*at));
+        match &mut decoded {
+            Cow::Borrowed(text) => *text = &text[..end.unwrap_or(0)],
+            Cow::Owned(text) => text.truncate(end.unwrap_or(0)),
+        }
+        decoded
+    }
+
     /// The string itself, for as long as the body lives where it has no escapes.
     pub fn into_cow(self) -> Cow<'a, str> {
         if let Cow::Borrowed(literal) = self.0
@@ -185,6 +209,27 @@ fn without_lone_surrogates(literal: &str) -> Cow<'_, str> {
     Cow::Owned(fixed)
 }
 
+/// Where a piece of escaped text can be cut, at `limit` or before: not inside of an escape.
+fn piece_end(escaped: &str, limit: usize) -> usize {
+    let bytes = escaped.as_bytes();
+    let mut at = 0;
+    while let Some(ahead) = memchr::memchr(b'\\', &bytes[at..limit]) {
+        let escape = if bytes.get(at + ahead + 1) == Some(&b'u') { 6 } else { 2 };
+        if at + ahead + escape > limit {
+            return at + ahead;
+        }
+        at += ahead + escape;
+    }
+    (at..=limit).rev().find(|end| escaped.is_char_boundary(*end)).unwrap_or(at)
+}
+
+/// A piece of escaped text as plain text. One that ends with half of a surrogate pair ends before it.
+fn decoded_piece(escaped: &str) -> String {
+    let decoded = |piece: &str| serde_json::from_str::<String>(&["\"", piece, "\""].concat()).ok();
+    let before = escaped.len().checked_sub(6).and_then(|end| escaped.get(..end));
+    decoded(escaped).or_else(|| decoded(before?)).unwrap_or_else(|| escaped.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,5 +271,24 @@ mod tests {
         text.push(&Text::EMPTY);
         text.push(&Text::new("é\n"));
         assert_eq!(text.decode(), "a\"é\n");
+    }
+
+    /// Wherever it is cut, it is what the whole text begins with.
+    #[test]
+    fn an_opening_is_the_beginning() {
+        let escaped = r#""a\n\u00e9\ud83d\ude00\\\"é😀\u0041b\t""#;
+        let raw = serde_json::value::RawValue::from_string(escaped.to_owned()).unwrap();
+        let text = Text::from_raw(&raw).unwrap();
+        let whole = text.decode().into_owned();
+        let long = whole.repeat(9);
+        let literal = format!("\"{}\"", text.escaped().repeat(9));
+        let raw = serde_json::value::RawValue::from_string(literal).unwrap();
+        let text = Text::from_raw(&raw).unwrap();
+        for most in 0..=long.len() + 3 {
+            let opening = text.opening(most);
+            assert!(long.starts_with(&*opening), "{most}: {opening:?}");
+            assert!(opening.len() <= most && opening.len() + 4 > most.min(long.len()), "{most}");
+            assert_eq!(opening, Text::new(&long).opening(most), "{most}: written differently");
+        }
     }
 }

@@ -3,8 +3,6 @@
 //! For finding signatures again when a client has changed the ids of its calls. It is never more
 //! than a hint: whatever is found belongs to the same key, and to a call that says the same.
 
-use std::borrow::Cow;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderMap;
@@ -76,28 +74,19 @@ fn opening(request: &Request<'_>) -> Option<String> {
     let mut words = Vec::new();
     for part in &first.parts {
         let word = match part {
-            Part::Text { text, .. } => text.decode(),
-            // Base64 and addresses have nothing to unescape that matters here.
+            Part::Text { text, .. } => text.opening(left),
             Part::Media(Media {
                 source: MediaSource::Inline(text) | MediaSource::Uri(text),
                 ..
-            }) => Cow::Borrowed(text.escaped()),
+            }) => text.opening(left),
             Part::Thought { .. }
             | Part::Call(_)
             | Part::Result(_)
             | Part::Sealed(_)
             | Part::Gemini(_) => continue,
         };
-        let end = (0..=left.min(word.len())).rev().find(|at| word.is_char_boundary(*at));
-        let taken = match word {
-            Cow::Borrowed(word) => Cow::Borrowed(&word[..end.unwrap_or(0)]),
-            Cow::Owned(mut word) => {
-                word.truncate(end.unwrap_or(0));
-                Cow::Owned(word)
-            }
-        };
-        left -= taken.len();
-        words.push(taken);
+        left -= word.len();
+        words.push(word);
     }
     let words: Vec<&str> = words.iter().map(|word| &**word).collect();
     (!words.is_empty()).then(|| hashed(b"o", words))
