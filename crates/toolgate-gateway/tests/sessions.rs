@@ -10,6 +10,7 @@
 
 mod sessions {
     mod background;
+    mod compaction;
     mod conversations;
     mod crowded;
     mod isolation;

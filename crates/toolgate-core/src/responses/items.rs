@@ -65,7 +65,9 @@ impl<'a, 'o> Conversation<'a, 'o> {
             }
             Input::Items(items) => {
                 let raws = || input_items(body).unwrap_or_default();
-                self.read_items(&items, raws, &Path::Root.field("input"), losses)
+                self.read_items(&items, raws, &Path::Root.field("input"), losses)?;
+                self.compact = items.last().is_some_and(is_trigger);
+                Ok(())
             }
         }
     }
@@ -105,6 +107,10 @@ impl<'a, 'o> Conversation<'a, 'o> {
         let mut known: Option<Vec<Raw<'a>>> = None;
         for (index, item) in items.iter().enumerate() {
             let at = at.index(index);
+            if is_trigger(item) && index + 1 < items.len() {
+                let detail = "a summary is asked for by the last item only";
+                losses.push(at.loss(LossCode::Ignored, detail));
+            }
             if let Some(kind) = self.read_item(item, index, &at, losses)? {
                 if let Some(raw) = known.get_or_insert_with(&raws).get(index) {
                     let text = Text::new(&format!("{kind}: {}", raw.compact()));
@@ -161,7 +167,8 @@ impl<'a, 'o> Conversation<'a, 'o> {
             }
             "reasoning" => self.read_reasoning(item, at, losses)?,
             "compaction" | "compaction_summary" => self.read_compaction(item, at, losses)?,
-            "compaction_trigger" => self.compact = true,
+            // Whoever reads the input sees whether it is its end.
+            TRIGGER => {}
             "configuration_update" => self.read_update(item, at, losses)?,
             "item_reference" => {
                 let id = required(item.id.as_ref(), at, "id")?;
@@ -307,6 +314,13 @@ impl<'a, 'o> Conversation<'a, 'o> {
         self.push_result(call_id, tool, false, content);
         Ok(())
     }
+}
+
+/// The type of the item that asks for a summary of all before it.
+const TRIGGER: &str = "compaction_trigger";
+
+fn is_trigger(item: &Item<'_>) -> bool {
+    item.kind.as_ref().is_some_and(|kind| kind.0 == TRIGGER)
 }
 
 /// Reads a call's `arguments`: JSON in a string.

@@ -594,6 +594,16 @@ fn a_trigger_asks_for_a_summary() {
     assert!(echo.compact);
     assert_eq!(request.tool_choice, ToolChoice::None);
     assert_eq!(request.turns[0].parts.len(), 2);
+
+    let trigger = r#"{"type":"compaction_trigger"}"#;
+    let early = with_input(&format!(r#"{trigger},{{"role":"user","content":"a"}}"#));
+    let instructed = format!(r#"{{"model":"m","input":"a","instructions":[{trigger}]}}"#);
+    for (body, lost) in [(early, vec!["input[0]"]), (instructed, vec![])] {
+        let Decoded { request, echo, losses } = decode(&body);
+        assert!(!echo.compact, "{body}");
+        assert_eq!(request.turns[0].parts.len(), 1, "{body}");
+        assert_eq!(losses.iter().map(|loss| &loss.at).collect::<Vec<_>>(), lost, "{body}");
+    }
 }
 
 #[test]

@@ -6,11 +6,18 @@ use toolgate_core::responses;
 use toolgate_core::seal::Sealer;
 
 /// The items of a body's input, each with an id. The ids follow from the answer's id, so that they
-/// are the same whenever they are asked for.
+/// are the same whenever they are asked for. What only that request was asked to do is left out.
 pub(crate) fn input_items(body: &str, answer_id: &str) -> Result<Vec<String>, BadRequest> {
     let items = responses::input_items(body)?;
-    let named = items.iter().enumerate().map(|(at, item)| named(item, answer_id, at));
-    Ok(named.collect())
+    let said = items.iter().enumerate().filter(|(_, item)| !is_trigger(item));
+    Ok(said.map(|(at, item)| named(item, answer_id, at)).collect())
+}
+
+/// Whether an item asks for a summary: that is asked of one request, and is nothing that was said.
+pub(crate) fn is_trigger(item: &Raw<'_>) -> bool {
+    const TRIGGER: &str = "compaction_trigger";
+    memchr::memmem::find(item.get().as_bytes(), TRIGGER.as_bytes()).is_some()
+        && item.fields().is_some_and(|fields| text_of(&fields, "type").as_deref() == Some(TRIGGER))
 }
 
 /// Whether items can be read, so that a conversation never holds what no turn can use.

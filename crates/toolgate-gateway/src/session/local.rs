@@ -33,7 +33,8 @@ impl Local {
         }
         let body = std::str::from_utf8(&self.body).ok()?;
         let asked = responses::input_items(body).ok()?;
-        let asked = asked.iter().map(|item| item.get().to_owned());
+        let asked = asked.iter().filter(|item| !items::is_trigger(item));
+        let asked = asked.map(|item| item.get().to_owned());
         let said = asked.chain(self.output.iter().cloned());
         Some(said.map(|json| Said { dialect: Dialect::Responses, json }).collect())
     }

@@ -26,7 +26,7 @@ mod threads;
 pub(crate) use before::{Before, Said, splice};
 pub(crate) use chain::{delete as delete_response, question_items};
 pub(crate) use conversation::{Conversation, Head, Tools, id_of};
-pub(crate) use items::{check_items, fields_of, named as named_item, text_of};
+pub(crate) use items::{check_items, fields_of, is_trigger, named as named_item, text_of};
 pub(crate) use keeper::Keeper;
 pub(crate) use local::Local;
 pub(crate) use native::open as open_native;

@@ -77,6 +77,9 @@ async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refuse
         Some(Some(_)) => return Err(wrong(format!("items: at most {ITEMS} at a time"))),
         Some(None) => return Err(wrong("items: expected an array of items")),
     };
+    if let Some(at) = items.iter().position(session::is_trigger) {
+        return Err(wrong(format!("items[{at}]: only the input of a response may end in this")));
+    }
     let token = visit.stamp().ids.token();
     let named = |(at, item): (usize, &Raw<'_>)| session::named_item(item, &token, at);
     let tools = Tools::new(

@@ -2,7 +2,7 @@
 
 use toolgate_core::canon::{DecodeOptions, Encoder as _, Event, Failure, Finish, Start};
 use toolgate_core::json::Raw;
-use toolgate_core::responses::{Framing, StreamEncoder, decode_request};
+use toolgate_core::responses::{self, Framing, StreamEncoder, decode_request};
 use toolgate_core::translate::Echo;
 
 use super::door::DIALECT;
@@ -29,14 +29,16 @@ pub(super) fn is_asked_for(body: &[u8]) -> bool {
 pub(super) async fn answer(visit: &Visit, opened: &Opened) -> Result<Warm, Failure> {
     let body = session::text(&opened.body)?;
     let decoded = decode_request(body, &DecodeOptions { sealer: &visit.app.sealer })?;
+    // Where nothing is said, nothing is summed up.
+    let echo = responses::Echo { compact: false, ..decoded.echo };
     let stamp = visit.stamp();
-    let encoder = StreamEncoder::new(decoded.echo.clone(), stamp, visit.app.sealer.clone());
+    let encoder = StreamEncoder::new(echo.clone(), stamp, visit.app.sealer.clone());
     let mut encoder = encoder.framed(Framing::Messages);
     let mut messages = Vec::new();
     encoder.event(&Event::Start(Start::default()), &mut messages);
     encoder.event(&Event::Finish(Finish::default()), &mut messages);
     let whole = encoder.object().into();
-    opened.keeper.keep(&Echo::Responses(decoded.echo), &whole, false).await;
+    opened.keeper.keep(&Echo::Responses(echo), &whole, false).await;
     visit.ledger(DIALECT).answered();
     Ok(Warm { whole, messages })
 }
