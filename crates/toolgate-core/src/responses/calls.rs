@@ -85,27 +85,27 @@ impl<'c> CallItem<'c> {
 
     /// The events between the two.
     pub(super) fn write_events(&self, frames: &mut Frames, index: u64, out: &mut Vec<u8>) {
-        let (delta, done, field, value) = match &self.form {
-            Form::Function(value) => (
-                "response.function_call_arguments.delta",
-                "response.function_call_arguments.done",
-                "arguments",
-                value,
-            ),
-            Form::Custom(value) => (
-                "response.custom_tool_call_input.delta",
-                "response.custom_tool_call_input.done",
-                "input",
-                value,
-            ),
-            Form::Hosted(..) => return,
-        };
-        for (kind, field) in [(delta, "delta"), (done, field)] {
+        let mut event = |kind: &str, name: Option<&str>, field: &str, value: &[u8]| {
             frames.event(out, kind, |out| {
                 place(out, &self.id, index);
+                if let Some(name) = name {
+                    member(out, "name", name);
+                }
                 write::key(out, field);
                 out.extend_from_slice(value);
             });
+        };
+        match &self.form {
+            Form::Function(value) => {
+                let name = Some(&*self.tool.name);
+                event("response.function_call_arguments.delta", None, "delta", value);
+                event("response.function_call_arguments.done", name, "arguments", value);
+            }
+            Form::Custom(value) => {
+                event("response.custom_tool_call_input.delta", None, "delta", value);
+                event("response.custom_tool_call_input.done", None, "input", value);
+            }
+            Form::Hosted(..) => {}
         }
     }
 

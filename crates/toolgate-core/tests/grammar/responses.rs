@@ -262,6 +262,7 @@ impl Stream {
                 Ok(())
             }
             ("function_call", "response.function_call_arguments.done") => {
+                ensure(event["name"] == open.added["name"], "not the name of the function")?;
                 open.said_done(string(event, "arguments")?)
             }
             ("custom_tool_call", "response.custom_tool_call_input.done") => {

@@ -65,6 +65,7 @@ fn the_checker_finds_faults() {
         ("\"total_tokens\":115", "\"total_tokens\":9"),
         ("\"id\":\"resp_", "\"id\":\"resp_x"),
         ("\"arguments\":\"{\\\"n\\\":1}\"", "\"arguments\":{\"n\":1}"),
+        ("\"name\":\"f\",\"arguments\":\"{", "\"arguments\":\"{"),
         ("\"end_index\":2", "\"end_index\":3"),
         ("event: response.output_text.done", "event: response.other"),
         ("}\n\n", "}\n\n: comment\n\n"),
