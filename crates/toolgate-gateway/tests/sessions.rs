@@ -14,6 +14,7 @@ mod sessions {
     mod conversations;
     mod crowded;
     mod isolation;
+    mod listed;
     mod mixed;
     mod shared;
     mod sockets;

@@ -30,7 +30,7 @@ pub(crate) fn check_items(items: &[String], sealer: &Sealer) -> Result<(), BadRe
     })
 }
 
-/// An item with an id and a type, its words as content parts.
+/// An item with an id, a type and a status, its words as content parts.
 pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
     let Some(fields) = item.fields() else { return item.get().to_owned() };
     let text = |name: &str| text_of(&fields, name);
@@ -48,7 +48,8 @@ pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
     let is_model = text("role").as_deref() == Some("assistant");
     for (name, value) in &fields.0 {
         let is_empty_id = name == "id" && value.as_text().is_none_or(|id| id.is_empty());
-        if is_empty_id || (name == "type" && value.kind() == Kind::Null) {
+        let is_null = value.kind() == Kind::Null && matches!(name.as_ref(), "type" | "status");
+        if is_empty_id || is_null {
             continue;
         }
         write::key(&mut out, name);
@@ -64,8 +65,34 @@ pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
             value.write(&mut out);
         }
     }
+    if has_status(&kind) && fields.get("status").is_none_or(|it| it.kind() == Kind::Null) {
+        write::key(&mut out, "status");
+        write::string(&mut out, "completed");
+    }
     out.push(b'}');
     String::from_utf8(out).unwrap_or_default()
+}
+
+/// Whether items of a type have a status when they are listed, also where clients need not say it.
+fn has_status(kind: &str) -> bool {
+    matches!(
+        kind,
+        "message"
+            | "function_call"
+            | "function_call_output"
+            | "custom_tool_call"
+            | "custom_tool_call_output"
+            | "local_shell_call"
+            | "local_shell_call_output"
+            | "shell_call"
+            | "shell_call_output"
+            | "apply_patch_call"
+            | "apply_patch_call_output"
+            | "computer_call"
+            | "computer_call_output"
+            | "tool_search_call"
+            | "tool_search_output"
+    )
 }
 
 /// A content of Gemini's as an item.
@@ -114,14 +141,14 @@ mod tests {
 
     #[test]
     fn items_get_ids_that_stay() {
-        let body = r#"{"input":[{"role":"user","content":"a"},{"id":"x","type":"reasoning"},{"id":null,"type":"function_call_output","call_id":"c","output":""}]}"#;
+        let body = r#"{"input":[{"role":"user","content":"a"},{"id":"x","type":"reasoning"},{"id":null,"type":"function_call_output","call_id":"c","output":"","status":null}]}"#;
         let items = input_items(body, "resp_T").unwrap();
         assert_eq!(
             items,
             [
-                r#"{"id":"msg_T0000","type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}"#,
+                r#"{"id":"msg_T0000","type":"message","role":"user","content":[{"type":"input_text","text":"a"}],"status":"completed"}"#,
                 r#"{"id":"x","type":"reasoning"}"#,
-                r#"{"id":"fco_T0002","type":"function_call_output","call_id":"c","output":""}"#,
+                r#"{"id":"fco_T0002","type":"function_call_output","call_id":"c","output":"","status":"completed"}"#,
             ]
         );
         assert_eq!(items, input_items(body, "resp_T").unwrap());

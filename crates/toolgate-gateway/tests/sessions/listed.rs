@@ -1,0 +1,48 @@
+//! Items and conversations as they are listed, named and paged through.
+
+use serde_json::{Value, json};
+use toolgate_sim::Script;
+
+use super::support::{Gate, items, tool};
+
+const MODEL: &str = "gemini-3-flash";
+
+/// A list's items, oldest first.
+async fn list(gate: &Gate, path: &str) -> Vec<Value> {
+    let list = gate.get(&format!("{path}?order=asc&limit=100")).await.ok();
+    list["data"].as_array().unwrap().clone()
+}
+
+/// OpenAI's types require it where clients need not say it.
+#[tokio::test]
+async fn listed_items_have_a_status() {
+    let script = Script::new().call("t", json!({"city": "x"})).finish().text("Rain.");
+    let gate = Gate::scripted(script).await;
+    let first = json!({"model": MODEL, "input": "go", "tools": [tool("t")], "conversation": "c"});
+    let first = gate.respond(first).await;
+    let call = &items(&first, "function_call")[0]["call_id"];
+    let input = json!([
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"type": "message", "role": "user", "content": "c", "status": "incomplete"},
+        {"type": "function_call", "call_id": "c1", "name": "t", "arguments": "{}", "status": null},
+        {"type": "function_call_output", "call_id": "c1", "output": "1"},
+        {"type": "function_call_output", "call_id": call, "output": "2"},
+    ]);
+    let second = json!({"model": MODEL, "input": input, "conversation": "c"});
+    let second = gate.respond(second).await;
+    let asked = format!("/v1/responses/{}/input_items", second["id"].as_str().unwrap());
+    let note = json!({"items": [{"role": "user", "content": "note"}]});
+    let added = gate.post("/v1/conversations/c/items", note).await.ok();
+    let mut listed = list(&gate, &asked).await;
+    assert_eq!(listed[2]["status"], "incomplete", "what is said stays said");
+    listed.extend(list(&gate, "/v1/conversations/c/items").await);
+    listed.extend(added["data"].as_array().unwrap().iter().cloned());
+    let mut kinds: Vec<_> = listed.iter().map(|item| item["type"].as_str().unwrap()).collect();
+    for item in listed.iter().filter(|item| item["type"] != "reasoning") {
+        assert!(matches!(item["status"].as_str(), Some("completed" | "incomplete")), "{item}");
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert_eq!(kinds, ["function_call", "function_call_output", "message", "reasoning"]);
+}
