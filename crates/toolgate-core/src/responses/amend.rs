@@ -130,14 +130,17 @@ fn reference(item: &Raw<'_>) -> Option<String> {
     item.id.map(|id| id.0.into_owned())
 }
 
-/// Copies a body with another input, and with members that it does not have.
+/// Copies a body with another input, and with members that it does not have; `null` is none.
 fn rewrite(
     body: &str,
     items: impl FnOnce(&mut Vec<u8>),
     more: &[(&str, Option<&str>)],
 ) -> Result<String, BadRequest> {
     let fields: Fields<'_> = json::look(body, &Path::Root)?;
-    let has = |name: &str| fields.get(name).is_some();
+    let is_given = |name: &str| fields.get(name).is_some_and(|it| it.kind() != Kind::Null);
+    let is_added = |name: &str| {
+        more.iter().any(|(more, value)| *more == name && value.is_some()) && !is_given(name)
+    };
     let mut out = Vec::with_capacity(body.len() * 2);
     out.push(b'{');
     let mut write_items = Some(items);
@@ -152,16 +155,16 @@ fn rewrite(
     for (name, value) in &fields.0 {
         if name == "input" {
             write_input(&mut out);
-        } else {
+        } else if !is_added(name) {
             write::key(&mut out, name);
             out.extend_from_slice(value.get().as_bytes());
         }
     }
-    if !has("input") {
+    if fields.get("input").is_none() {
         write_input(&mut out);
     }
     for (name, value) in more {
-        if let Some(value) = value.filter(|_| !has(name)) {
+        if let Some(value) = value.filter(|_| !is_given(name)) {
             write::key(&mut out, name);
             out.extend_from_slice(value.as_bytes());
         }
@@ -187,6 +190,14 @@ mod tests {
         assert_eq!(
             amend(r#"{"tools":[]}"#, Some("[{}]")).unwrap(),
             r#"{"tools":[],"input":[{"a":1}],"tool_choice":"auto"}"#
+        );
+        assert_eq!(
+            amend(r#"{"tools":null,"tool_choice":null,"input":null}"#, Some("[{}]")).unwrap(),
+            r#"{"input":[{"a":1}],"tools":[{}],"tool_choice":"auto"}"#
+        );
+        assert_eq!(
+            amend(r#"{"tools":null}"#, None).unwrap(),
+            r#"{"tools":null,"input":[{"a":1}]}"#
         );
         assert_eq!(amend(r#"{"input":5}"#, None).unwrap_err().at, "input");
         assert!(amend("[]", None).is_err());

@@ -86,7 +86,9 @@ async fn r94_tools_stick_until_they_are_cleared() {
             .finish()
             .text("4")
             .finish()
-            .text("5"),
+            .text("5")
+            .finish()
+            .text("6"),
     )
     .await;
     let ask = async |more: Value| {
@@ -97,6 +99,7 @@ async fn r94_tools_stick_until_they_are_cleared() {
     };
     assert!(ask(json!({"conversation": "a", "tools": [tool("t")]})).await);
     assert!(ask(json!({"conversation": "a"})).await);
+    assert!(ask(json!({"conversation": "a", "tools": null})).await, "null is left out");
     assert!(!ask(json!({"conversation": "b"})).await, "r97");
     assert!(!ask(json!({"conversation": "a", "tools": []})).await);
     assert!(!ask(json!({"conversation": "a"})).await);
@@ -115,7 +118,8 @@ async fn r94_a_forced_call_is_not_forced_again_by_its_result() {
     let call = &items(&first, "function_call")[0]["call_id"];
     gate.respond(json!({"model": MODEL, "input": output(call, "ok"), "conversation": "a"})).await;
     assert_ne!(mode(&gate.last_asked()), "ANY");
-    gate.respond(json!({"model": MODEL, "input": "again", "conversation": "a"})).await;
+    let again = json!({"model": MODEL, "input": "again", "conversation": "a", "tool_choice": null});
+    gate.respond(again).await;
     assert_eq!(mode(&gate.last_asked()), "ANY", "the configuration is remembered");
 }
 
