@@ -20,9 +20,20 @@ pub(crate) fn is_trigger(item: &Raw<'_>) -> bool {
         && item.fields().is_some_and(|fields| text_of(&fields, "type").as_deref() == Some(TRIGGER))
 }
 
-/// Whether items can be read, so that a conversation never holds what no turn can use.
-pub(crate) fn check_items(items: &[String], sealer: &Sealer) -> Result<(), BadRequest> {
-    let body = format!("{{\"model\":\"\",\"input\":[{}]}}", items.join(","));
+/// Whether items and tools can be read, so that a conversation never holds what no turn can use.
+/// `more`: other members of a request, by name.
+pub(crate) fn check_items(
+    items: &[String],
+    more: &[(&str, Option<&Raw<'_>>)],
+    sealer: &Sealer,
+) -> Result<(), BadRequest> {
+    let mut body = format!("{{\"model\":\"\",\"input\":[{}]", items.join(","));
+    for (name, value) in more {
+        if let Some(value) = value {
+            body.extend([",\"", name, "\":", value.get()]);
+        }
+    }
+    body.push('}');
     let decoded = responses::decode_request(&body, &DecodeOptions { sealer });
     decoded.map(drop).map_err(|bad| {
         let at = bad.at.strip_prefix("input").map(|rest| format!("items{rest}"));

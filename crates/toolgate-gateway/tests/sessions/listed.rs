@@ -46,3 +46,28 @@ async fn listed_items_have_a_status() {
     kinds.dedup();
     assert_eq!(kinds, ["function_call", "function_call_output", "message", "reasoning"]);
 }
+
+/// Else every later turn would be refused for what it did not send.
+#[tokio::test]
+async fn a_conversation_takes_no_tools_that_no_turn_can_use() {
+    let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
+    let kept = json!({"tools": [tool("t")], "tool_choice": {"type": "function", "name": "t"}});
+    let made = gate.post("/v1/conversations", kept).await.ok();
+    let path = format!("/v1/conversations/{}", made["id"].as_str().unwrap());
+    for (bad, at) in [
+        (json!({"tools": 5}), "tools"),
+        (json!({"tools": "abc"}), "tools"),
+        (json!({"tools": [5]}), "tools[0]"),
+        (json!({"tools": [{"type": "function"}]}), "tools[0].name"),
+        (json!({"tools": [tool("t")], "tool_choice": "sometimes"}), "tool_choice"),
+        (json!({"tool_choice": {"type": "function"}}), "tool_choice.name"),
+    ] {
+        for path in ["/v1/conversations", &path] {
+            let refused = gate.post(path, bad.clone()).await;
+            assert_eq!(refused.status, 400, "{bad}: {refused:?}");
+            assert_eq!(refused.json()["error"]["param"], at, "{bad}");
+        }
+    }
+    assert_eq!(gate.get(&path).await.ok()["tools"], json!([tool("t")]));
+    gate.respond(json!({"model": MODEL, "input": "go", "conversation": made["id"]})).await;
+}

@@ -82,13 +82,11 @@ async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refuse
     }
     let token = visit.stamp().ids.token();
     let named = |(at, item): (usize, &Raw<'_>)| session::named_item(item, &token, at);
-    let tools = Tools::new(
-        Dialect::Responses,
-        given("tools").map(Raw::get),
-        given("tool_choice").map(Raw::get),
-    );
+    let (tools, choice) = (given("tools"), given("tool_choice"));
     let items: Vec<_> = items.iter().enumerate().map(named).collect();
-    session::check_items(&items, &visit.app.sealer)?;
+    let more = [("tools", tools), ("tool_choice", choice)];
+    session::check_items(&items, &more, &visit.app.sealer)?;
+    let tools = Tools::new(Dialect::Responses, tools.map(Raw::get), choice.map(Raw::get));
     Ok(Given { metadata: metadata.map(|raw| raw.get().to_owned()), items, tools })
 }
 
