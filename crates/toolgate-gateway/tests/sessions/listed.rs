@@ -71,3 +71,31 @@ async fn a_conversation_takes_no_tools_that_no_turn_can_use() {
     assert_eq!(gate.get(&path).await.ok()["tools"], json!([tool("t")]));
     gate.respond(json!({"model": MODEL, "input": "go", "conversation": made["id"]})).await;
 }
+
+#[tokio::test]
+async fn names_may_be_any_words() {
+    let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
+    for (name, encoded) in [
+        ("my session", "my%20session"),
+        ("user:42", "user%3A42"),
+        ("a/b", "a%2Fb"),
+        ("\u{e9}", "%c3%a9"),
+        ("100%", "100%25"),
+        ("a+b", "a+b"),
+        ("%ff", "%25ff"),
+    ] {
+        gate.respond(json!({"model": MODEL, "input": "x", "conversation": name})).await;
+        let path = format!("/v1/conversations/{encoded}");
+        assert_eq!(gate.get(&path).await.ok()["id"], name);
+        let item = json!({"items": [{"role": "user", "content": "note", "id": name}]});
+        gate.post(&format!("{path}/items"), item).await.ok();
+        let one = format!("{path}/items/{encoded}");
+        assert_eq!(gate.get(&one).await.ok()["id"], name);
+        let after = encoded.replace('+', "%2B");
+        let query = format!("{path}/items?limit=1&after={after}");
+        assert_eq!(gate.get(&query).await.ok()["data"][0]["type"], "reasoning", "{name}");
+        assert_eq!(gate.delete(&one).await.ok()["id"], name);
+        assert_eq!(gate.delete(&path).await.ok()["deleted"], true);
+        assert_eq!(gate.get(&path).await.status, 404);
+    }
+}

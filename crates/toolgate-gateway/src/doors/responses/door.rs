@@ -2,7 +2,7 @@
 
 use http::{Method, Request};
 use hyper::body::Incoming;
-use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::canon::{Failure, FailureKind, percent_decoded};
 use toolgate_core::translate::Dialect;
 
 use super::{compact, conversations, create, socket, stored};
@@ -15,7 +15,8 @@ pub(super) const DIALECT: Dialect = Dialect::Responses;
 /// Everything below `/v1/responses` and `/v1/conversations`.
 pub(crate) async fn responses(visit: Visit, request: Request<Incoming>) -> Reply {
     let path = request.uri().path().trim_end_matches('/').to_owned();
-    let steps: Vec<&str> = path.split('/').skip(2).collect();
+    let steps: Vec<String> = path.split('/').skip(2).map(decoded).collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let query = request.uri().query().unwrap_or("").to_owned();
     let method = request.method().clone();
     let told = match (method.as_str(), steps.as_slice()) {
@@ -47,6 +48,11 @@ pub(crate) async fn responses(visit: Visit, request: Request<Incoming>) -> Reply
         }
         Err(refused) => visit.refuse(DIALECT, &refused),
     }
+}
+
+/// A name as it was before it was put into an address.
+pub(super) fn decoded(name: &str) -> String {
+    String::from_utf8(percent_decoded(name)).unwrap_or_else(|_| name.to_owned())
 }
 
 fn nothing_there(method: &Method, path: &str) -> Refused {

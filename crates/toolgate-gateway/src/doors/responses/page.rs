@@ -2,7 +2,7 @@
 
 use toolgate_core::json::write;
 
-use super::door::wrong;
+use super::door::{decoded, wrong};
 use crate::session::{Refused, id_of};
 
 /// Which page is wanted.
@@ -31,7 +31,8 @@ impl Page {
             Some("asc") => true,
             Some(_) => return Err(wrong("order: must be asc or desc")),
         };
-        Ok(Self { limit, after: parameter(query, "after").map(str::to_owned), ascending })
+        let after = parameter(query, "after").map(|id| decoded(&id.replace('+', " ")));
+        Ok(Self { limit, after, ascending })
     }
 
     /// The page of `items`, which are given oldest first.
@@ -100,6 +101,7 @@ mod tests {
         check("order=asc&limit=2", "ab…");
         check("order=asc&limit=2&after=b", "c");
         check("after=b&x=1", "a");
+        check("after=%62", "a");
         check("limit=0", "refused");
         check("limit=101", "refused");
         check("order=up", "refused");
