@@ -69,3 +69,46 @@ async fn a_conversation_takes_no_trigger() {
     assert_eq!(refused.status, 400, "{refused:?}");
     assert!(refused.text.contains("items[1]"), "{refused:?}");
 }
+
+#[tokio::test]
+async fn what_is_kept_beside_a_summary_is_whole_items() {
+    let gate = Gate::scripted(Script::new().text("They like tea.").times(0)).await;
+    let input = json!([
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "hello"},
+        {"type": "message", "role": "user", "id": "mine", "content": [{"type": "input_text", "text": "tea"}]},
+    ]);
+    let body = json!({"model": MODEL, "input": input});
+    let summed = gate.post("/v1/responses/compact", body).await.ok();
+    let [first, second, third] = summed["output"].as_array().unwrap().as_slice() else {
+        panic!("{summed}");
+    };
+    let token = summed["id"].as_str().unwrap().strip_prefix("resp_").unwrap();
+    assert_eq!(first["id"], format!("msg_{token}0000"));
+    assert_eq!(first["content"], json!([{"type": "input_text", "text": "hi"}]));
+    assert_eq!(second["id"], "mine");
+    for item in [first, second] {
+        let told = (&item["type"], &item["status"], &item["role"]);
+        assert_eq!(told, (&json!("message"), &json!("completed"), &json!("user")));
+    }
+    assert_eq!(third["type"], "compaction");
+}
+
+#[tokio::test]
+async fn of_nothing_there_is_no_summary() {
+    let gate = Gate::scripted(Script::new().text("They like tea.").times(0)).await;
+    let trigger = json!([{"type": "compaction_trigger"}]);
+    for input in [json!(null), json!([]), json!(""), trigger] {
+        let body = json!({"model": MODEL, "input": input});
+        let refused = gate.post("/v1/responses/compact", body).await;
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert_eq!(refused.json()["error"]["param"], "input");
+    }
+    let first = gate.respond(json!({"model": MODEL, "input": "I like tea."})).await;
+    let body = json!({"model": MODEL, "previous_response_id": first["id"]});
+    gate.post("/v1/responses/compact", body).await.ok();
+    let native = json!({"model": MODEL, "input": "q", "conversation": "c"});
+    gate.post("/v1/gemini", native).await.ok();
+    let body = json!({"model": MODEL, "conversation": "c"});
+    gate.post("/v1/responses/compact", body).await.ok();
+}

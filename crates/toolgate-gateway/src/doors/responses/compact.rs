@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use toolgate_core::json::{Raw, write};
 use toolgate_core::responses::{encode_compacted, input_items};
 
-use super::door::{DIALECT, json};
+use super::door::{DIALECT, json, wrong};
 use crate::doors::Visit;
 use crate::doors::turns::{self, Answered};
 use crate::reply::Reply;
@@ -17,12 +17,21 @@ pub(super) async fn compact(visit: &Visit, request: Request<Incoming>) -> Result
     let body = visit.body(request).await?;
     let opened = session::open_responses(visit, &body, None).await?;
     let text = session::text(&opened.body)?;
-    let items = input_items(text)?;
+    let mut items = input_items(text)?;
+    items.retain(|item| !session::is_trigger(item));
+    let fields = session::fields_of(text.as_bytes());
+    let is_silent = items.is_empty() || fields.get("input").map(Raw::get) == Some("\"\"");
+    if is_silent && opened.before.turns.is_empty() {
+        return Err(wrong("input: missing, and there is nothing before it"));
+    }
     let mut ask = Ask::new(DIALECT, triggered(text, &items)?, visit.client.owner);
     ask.before = opened.before;
     let outcome = turns::run(visit, &ask).await?;
     let Answered::Whole(answer) = outcome.result else { return Ok(json("{}")) };
-    let kept: Vec<_> = items.into_iter().filter(is_users).collect();
+    let token = outcome.stamp.ids.clone().long_token();
+    let kept = items.iter().enumerate().filter(|(_, item)| is_users(item));
+    let kept = kept.filter_map(|(at, item)| Raw::parse(session::named_item(item, &token, at)));
+    let kept: Vec<_> = kept.collect();
     Ok(json(encode_compacted(&answer, &kept, &outcome.stamp, &visit.app.sealer)))
 }
 
