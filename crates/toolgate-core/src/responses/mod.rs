@@ -32,6 +32,7 @@ mod items;
 mod kept;
 mod names;
 mod open;
+mod options;
 mod output;
 mod request;
 mod response;

@@ -4,6 +4,7 @@ use super::choice::decode_choice;
 use super::compaction::SUMMARY_REQUEST;
 use super::echo::Echo;
 use super::items::Conversation;
+use super::options::check_management;
 use super::wire::{self, Body, Format, Str};
 use crate::canon::{
     BadRequest, DecodeOptions, Decoded, Effort, LossCode, Losses, OutputFormat, Request,
@@ -49,6 +50,14 @@ pub fn decode_request<'a>(
     said.toolbox.show_unreachable(&mut losses);
     if let Some(metadata) = &body.metadata {
         check_metadata(metadata)?;
+    }
+    if let Some(metadata) = &body.client_metadata
+        && metadata.kind() != Kind::Object
+    {
+        return Err(root.field("client_metadata").bad("expected an object"));
+    }
+    if let Some(management) = &body.context_management {
+        check_management(management, &mut losses)?;
     }
 
     let mut tool_choice = match &body.tool_choice {

@@ -514,7 +514,7 @@ fn r25_r26_tool_choice() {
 
 #[test]
 fn settings() {
-    let body = r#"{"model":"m","input":"x","stream":true,"instructions":"be","max_output_tokens":9,"temperature":0.5,"top_p":1,"parallel_tool_calls":false,"text":{"format":{"type":"json_schema","name":"n","schema":{"a":1},"strict":true}},"store":false,"include":["reasoning.encrypted_content"],"conversation":"c","previous_response_id":"resp_1","metadata":{},"prompt_cache_key":"k","safety_identifier":"s","service_tier":"auto","user":"u","background":false,"client_metadata":{"a":"b"},"stream_options":{"include_obfuscation":false},"generate":false,"type":"response.create","context_management":[{"type":"compaction"}]}"#;
+    let body = r#"{"model":"m","input":"x","stream":true,"instructions":"be","max_output_tokens":9,"temperature":0.5,"top_p":1,"parallel_tool_calls":false,"text":{"format":{"type":"json_schema","name":"n","schema":{"a":1},"strict":true}},"store":false,"include":["reasoning.encrypted_content"],"conversation":"c","previous_response_id":"resp_1","metadata":{},"prompt_cache_key":"k","safety_identifier":"s","service_tier":"auto","user":"u","background":false,"client_metadata":{"a":"b"},"stream_options":{"include_obfuscation":false},"generate":false,"type":"response.create","context_management":[],"prompt_cache_retention":"24h","prompt_cache_options":{"mode":"explicit","ttl":"30m"}}"#;
     let Decoded { request, echo, losses } = decode(body);
     assert!(losses.is_empty(), "{losses:?}");
     assert!(request.stream && echo.stream && echo.prewarm);
@@ -530,18 +530,20 @@ fn settings() {
     assert_eq!(echo.include, ["reasoning.encrypted_content"]);
     assert!(echo.context_management.is_some() && echo.client_metadata.is_some());
 
-    let lossy = r#"{"model":"m","input":"x","truncation":"auto","max_tool_calls":3,"top_logprobs":2,"text":{"verbosity":"low"},"prompt":{"id":"p"},"new_field":1,"reasoning":{"effort":"odd","new":1}}"#;
+    let lossy = r#"{"model":"m","input":"x","truncation":"auto","max_tool_calls":3,"top_logprobs":2,"text":{"verbosity":"low"},"prompt":{"id":"p","version":"1","variables":{"a":"b"}},"moderation":{"model":"m"},"context_management":[{"type":"compaction","compact_threshold":1000}],"new_field":1,"reasoning":{"effort":"odd","new":1}}"#;
     let at: Vec<_> = decode(lossy).losses.into_iter().map(|loss| loss.at).collect();
     assert_eq!(
         at,
         [
             "new_field",
             "reasoning.new",
+            "context_management",
             "reasoning.effort",
             "max_tool_calls",
             "top_logprobs",
             "truncation",
             "prompt",
+            "moderation",
             "text.verbosity"
         ]
     );
@@ -558,6 +560,29 @@ fn settings() {
             "text.format.schema",
         ),
         (r#"{"model":"m","input":["x"]}"#, "input[0]"),
+        (r#"{"model":"m","input":"x","context_management":5}"#, "context_management"),
+        (r#"{"model":"m","input":"x","context_management":"zz"}"#, "context_management"),
+        (r#"{"model":"m","input":"x","context_management":["x"]}"#, "context_management[0]"),
+        (r#"{"model":"m","input":"x","context_management":[{}]}"#, "context_management[0].type"),
+        (
+            r#"{"model":"m","input":"x","context_management":[{"type":5}]}"#,
+            "context_management[0].type",
+        ),
+        (
+            r#"{"model":"m","input":"x","context_management":[{"type":"compaction","compact_threshold":"1"}]}"#,
+            "context_management[0].compact_threshold",
+        ),
+        (r#"{"model":"m","input":"x","prompt":"p"}"#, "prompt"),
+        (r#"{"model":"m","input":"x","prompt":{"id":5}}"#, "prompt.id"),
+        (r#"{"model":"m","input":"x","stream_options":true}"#, "stream_options"),
+        (
+            r#"{"model":"m","input":"x","stream_options":{"include_obfuscation":1}}"#,
+            "stream_options.include_obfuscation",
+        ),
+        (r#"{"model":"m","input":"x","prompt_cache_retention":24}"#, "prompt_cache_retention"),
+        (r#"{"model":"m","input":"x","prompt_cache_options":"30m"}"#, "prompt_cache_options"),
+        (r#"{"model":"m","input":"x","client_metadata":"a"}"#, "client_metadata"),
+        (r#"{"model":"m","input":"x","moderation":"low"}"#, "moderation"),
         ("[]", ""),
     ] {
         let bad = decode_request(body, &DecodeOptions { sealer: &sealer }).unwrap_err();

@@ -10,6 +10,7 @@ use std::fmt;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::options::{CacheOptions, Moderation, Prompt, StreamOptions};
 use crate::json::{Placed, Raw, Text};
 
 /// A short string, borrowed where it has no escapes.
@@ -44,7 +45,7 @@ pub(super) struct Body<'a> {
     pub(super) previous_response_id: Option<Str<'a>>,
     pub(super) conversation: Option<Raw<'a>>,
     pub(super) metadata: Option<Raw<'a>>,
-    pub(super) prompt: Option<Raw<'a>>,
+    pub(super) prompt: Option<Prompt<'a>>,
     pub(super) prompt_cache_key: Option<Str<'a>>,
     pub(super) safety_identifier: Option<Str<'a>>,
     pub(super) service_tier: Option<Str<'a>>,
@@ -54,16 +55,16 @@ pub(super) struct Body<'a> {
     pub(super) client_metadata: Option<Raw<'a>>,
     pub(super) context_management: Option<Raw<'a>>,
     pub(super) generate: Option<bool>,
-    pub(super) moderation: Option<Raw<'a>>,
+    pub(super) moderation: Option<Moderation<'a>>,
     pub(super) stream_id: Option<Str<'a>>,
     #[serde(rename = "type")]
     _kind: Option<Known>,
     #[serde(rename = "stream_options")]
-    _stream_options: Option<Known>,
+    _stream_options: Option<StreamOptions>,
     #[serde(rename = "prompt_cache_options")]
-    _prompt_cache_options: Option<Known>,
+    _prompt_cache_options: Option<CacheOptions<'a>>,
     #[serde(rename = "prompt_cache_retention")]
-    _prompt_cache_retention: Option<Known>,
+    _prompt_cache_retention: Option<Str<'a>>,
     #[serde(rename = "access_programs")]
     _access_programs: Option<Known>,
     #[serde(rename = "image")]

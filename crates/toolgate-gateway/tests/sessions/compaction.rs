@@ -112,3 +112,19 @@ async fn of_nothing_there_is_no_summary() {
     let body = json!({"model": MODEL, "conversation": "c"});
     gate.post("/v1/responses/compact", body).await.ok();
 }
+
+#[tokio::test]
+async fn nothing_is_summed_up_unasked_and_that_is_told() {
+    let gate = Gate::scripted(Script::new().text("They like tea.").times(0)).await;
+    let body =
+        |management: Value| json!({"model": MODEL, "input": "x", "context_management": management});
+    let wanted = body(json!([{"type": "compaction", "compact_threshold": 1000}]));
+    let (report, answer) = gate.reported("/v1/responses", &wanted).await;
+    assert!(report.contains("context_management"), "{report}");
+    assert_eq!(words(&answer.ok()), "They like tea.");
+    let refused =
+        gate.post("/v1/responses", body(json!([{"type": "compaction", "compact_threshold": "1"}])));
+    let refused = refused.await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(refused.json()["error"]["param"], "context_management[0].compact_threshold");
+}
