@@ -79,10 +79,33 @@ pub fn input_items(body: &str) -> Result<Vec<Raw<'_>>, BadRequest> {
     }
 }
 
+/// Whether a body may have items that it only names. It is quicker to ask than to look for them, and
+/// may say yes where there are none.
+pub fn may_name_items(body: &str) -> bool {
+    const ID: &str = "\"id\"";
+    let has_type = memchr::memmem::find(body.as_bytes(), b"item_reference").is_some();
+    // The type may be left out: beside the id there is nothing then, or null.
+    let is_alone = |at: usize| {
+        let before = body[..at].trim_ascii_end();
+        let before = before.strip_suffix(',').map_or(before, str::trim_ascii_end);
+        let follows = |rest: &str| -> Option<bool> {
+            let value = rest.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
+            let (_, rest) = value.strip_prefix('"')?.split_once('"')?;
+            let rest = rest.trim_ascii_start();
+            let Some(next) = rest.strip_prefix(',') else { return Some(rest.starts_with('}')) };
+            let (_, value) = next.split_once(':')?;
+            Some(value.trim_ascii_start().starts_with("null"))
+        };
+        (before.ends_with('{') || before.ends_with("null"))
+            && follows(&body[at + ID.len()..]) == Some(true)
+    };
+    has_type || memchr::memmem::find_iter(body.as_bytes(), ID).any(is_alone)
+}
+
 /// The items that a body's input only names.
 pub fn item_references(body: &str) -> Result<Vec<ItemReference>, BadRequest> {
     // Most bodies have none, and need not be read twice.
-    if memchr::memmem::find(body.as_bytes(), b"item_reference").is_none() {
+    if !may_name_items(body) {
         return Ok(Vec::new());
     }
     let items = input_items(body)?;
@@ -123,11 +146,15 @@ fn reference(item: &Raw<'_>) -> Option<String> {
     struct Item<'a> {
         #[serde(rename = "type", borrow)]
         kind: Option<Str<'a>>,
+        role: Option<Raw<'a>>,
         id: Option<Str<'a>>,
     }
     let item: Item<'_> = serde_json::from_str(item.get()).ok()?;
-    item.kind.filter(|kind| kind.0 == "item_reference")?;
-    item.id.map(|id| id.0.into_owned())
+    let is_reference = match &item.kind {
+        Some(kind) => kind.0 == "item_reference",
+        None => item.role.is_none(),
+    };
+    item.id.filter(|_| is_reference).map(|id| id.0.into_owned())
 }
 
 /// Copies a body with another input, and with members that it does not have; `null` is none.
@@ -215,5 +242,33 @@ mod tests {
             r#"{"input":[{"found":1},{"role":"user","content":"item_reference"},{"type":"item_reference","id":"rs_2"}]}"#
         );
         assert!(matches!(resolve_references("{}", |_| None).unwrap(), Cow::Borrowed("{}")));
+    }
+
+    #[test]
+    fn references_need_no_type() {
+        for item in [
+            r#"{"id":"rs_1"}"#,
+            r#"{ "id" : "rs_1" }"#,
+            r#"{"id":"rs_1","type":null}"#,
+            r#"{"type": null, "id": "rs_1"}"#,
+            r#"{"type":null,"id":"rs_1","role":null}"#,
+        ] {
+            let body = format!(r#"{{"input":[{{"role":"user","content":"a"}},{item}]}}"#);
+            let named = item_references(&body).unwrap();
+            assert_eq!(named, [ItemReference { index: 1, id: "rs_1".to_owned() }], "{item}");
+        }
+        for item in [
+            r#"{"id":"msg_1","role":"user","content":"a"}"#,
+            r#"{"id":"msg_1","type":"message","role":"user","content":"a"}"#,
+            r#"{"type":"function_call_output","call_id":"c","output":"{\"id\":\"a\"}"}"#,
+        ] {
+            let body = format!(r#"{{"input":[{item}]}}"#);
+            assert!(!may_name_items(&body), "{item}");
+        }
+        for broken in
+            [r#"{"id""#, r#"{"id":"#, r#"{"id":""#, r#""id""#, "\u{e9}\"id\"", r#"{"id":"a","#]
+        {
+            may_name_items(broken);
+        }
     }
 }

@@ -43,7 +43,9 @@ mod tests;
 mod tools;
 mod wire;
 
-pub use amend::{Amendment, amend, input_items, item_references, resolve_references};
+pub use amend::{
+    Amendment, amend, input_items, item_references, may_name_items, resolve_references,
+};
 pub use compaction::{compaction_item, encode_compacted};
 pub use echo::{CallKind, Echo, ItemReference};
 pub use error::{encode_bad_request, encode_error, error_body, error_message};

@@ -45,7 +45,9 @@ pub(crate) fn check_items(
 pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
     let Some(fields) = item.fields() else { return item.get().to_owned() };
     let text = |name: &str| text_of(&fields, name);
-    let kind = text("type").unwrap_or_else(|| "message".to_owned());
+    let is_reference = text("role").is_none() && text("id").is_some();
+    let untyped = if is_reference { "item_reference" } else { "message" };
+    let kind = text("type").unwrap_or_else(|| untyped.to_owned());
     let mut out = b"{".to_vec();
     if text("id").is_none_or(|id| id.is_empty()) {
         let token = answer_id.split_once('_').map_or(answer_id, |(_, token)| token);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use toolgate_core::canon::{Failure, FailureKind, Losses};
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw};
 use toolgate_core::responses::{
-    Amendment, amend, item_references, resolve_references, response_of,
+    Amendment, amend, item_references, may_name_items, resolve_references, response_of,
 };
 use toolgate_core::translate::Dialect;
 
@@ -35,8 +35,8 @@ pub(crate) async fn open(
     };
     // Most requests hold all that they need, and are not read twice.
     let is_mentioned = |name: &str| memchr::memmem::find(body, name.as_bytes()).is_some();
-    let mentions = ["previous_response_id", "\"conversation\"", "item_reference"];
-    if !mentions.into_iter().any(is_mentioned) {
+    let mentions = ["previous_response_id", "\"conversation\""];
+    if !mentions.into_iter().any(is_mentioned) && !may_name_items(text) {
         return Ok(Opened { body: body.clone(), before: Before::default(), keeper });
     }
     completed(visit, text, local, keeper).await

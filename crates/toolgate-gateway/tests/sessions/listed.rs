@@ -99,3 +99,26 @@ async fn names_may_be_any_words() {
         assert_eq!(gate.get(&path).await.status, 404);
     }
 }
+
+#[tokio::test]
+async fn a_reference_needs_no_type() {
+    let gate = Gate::scripted(Script::new().text("Well said.").times(0)).await;
+    let first = gate.respond(json!({"model": MODEL, "input": "a"})).await;
+    let id = &items(&first, "message")[0]["id"];
+    for reference in [json!({"id": id}), json!({"id": id, "type": null})] {
+        let user = |words: &str| json!({"role": "user", "content": words});
+        let input = json!([user("a"), reference, user("b")]);
+        let (report, _) =
+            gate.reported("/v1/responses", &json!({"model": MODEL, "input": input})).await;
+        assert_eq!(report, "[]");
+        assert!(gate.last_asked().to_string().contains("Well said."));
+    }
+    let lost = json!([{"id": "msg_unknown"}, {"role": "user", "content": "b"}]);
+    let (report, answer) =
+        gate.reported("/v1/responses", &json!({"model": MODEL, "input": lost})).await;
+    assert!(report.contains("msg_unknown"), "{report}");
+    let next = json!({"model": MODEL, "input": "c", "previous_response_id": answer.ok()["id"]});
+    gate.respond(next).await;
+    let nothing = json!({"items": [{"content": "x"}]});
+    assert_eq!(gate.post("/v1/conversations", nothing).await.status, 400);
+}
