@@ -124,19 +124,26 @@ pub fn resolve_references(
     if item_references(body)?.is_empty() {
         return Ok(Cow::Borrowed(body));
     }
+    replace_items(body, |item| reference(item).and_then(|id| resolve(&id))).map(Cow::Owned)
+}
+
+/// A body with other items in the place of those for which `other` has one.
+pub fn replace_items(
+    body: &str,
+    mut other: impl FnMut(&Raw<'_>) -> Option<String>,
+) -> Result<String, BadRequest> {
     let items = input_items(body)?;
     rewrite(
         body,
         |out| {
             for item in &items {
-                let found = reference(item).and_then(|id| resolve(&id));
                 write::comma(out);
-                out.extend_from_slice(found.as_deref().unwrap_or_else(|| item.get()).as_bytes());
+                let other = other(item);
+                out.extend_from_slice(other.as_deref().unwrap_or_else(|| item.get()).as_bytes());
             }
         },
         &[],
     )
-    .map(Cow::Owned)
 }
 
 /// The id that an item is a reference to, if it is one.

@@ -44,7 +44,8 @@ mod tools;
 mod wire;
 
 pub use amend::{
-    Amendment, amend, input_items, item_references, may_name_items, resolve_references,
+    Amendment, amend, input_items, item_references, may_name_items, replace_items,
+    resolve_references,
 };
 pub use compaction::{compaction_item, encode_compacted};
 pub use echo::{CallKind, Echo, ItemReference};

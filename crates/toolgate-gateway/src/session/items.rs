@@ -1,16 +1,40 @@
 //! Items of the Responses API as they are kept and listed.
 
+use std::collections::BTreeSet;
+
 use toolgate_core::canon::{BadRequest, DecodeOptions};
 use toolgate_core::json::{self, Fields, Kind, Raw, write};
 use toolgate_core::responses;
 use toolgate_core::seal::Sealer;
 
 /// The items of a body's input, each with an id. The ids follow from the answer's id, so that they
-/// are the same whenever they are asked for. What only that request was asked to do is left out.
+/// are the same whenever they are asked for, and each is one item's. What only that request was asked
+/// to do is left out.
 pub(crate) fn input_items(body: &str, answer_id: &str) -> Result<Vec<String>, BadRequest> {
     let items = responses::input_items(body)?;
+    let mut taken = BTreeSet::new();
     let said = items.iter().enumerate().filter(|(_, item)| !is_trigger(item));
-    Ok(said.map(|(at, item)| named(item, answer_id, at)).collect())
+    let named =
+        said.map(|(at, item)| named_unless(item, answer_id, at, |id| !taken.insert(id.to_owned())));
+    Ok(named.collect())
+}
+
+/// A body whose items leave out the ids that others have already, to be named anew.
+pub(super) fn without_ids(body: &str, taken: &BTreeSet<String>) -> Result<String, BadRequest> {
+    responses::replace_items(body, |item| {
+        let fields = item.fields()?;
+        let id = text_of(&fields, "id")?;
+        if !taken.contains(&id) || is_called_by_id(&fields) {
+            return None;
+        }
+        let mut out = b"{".to_vec();
+        for (name, value) in fields.0.iter().filter(|(name, _)| name != "id") {
+            write::key(&mut out, name);
+            value.write(&mut out);
+        }
+        out.push(b'}');
+        String::from_utf8(out).ok()
+    })
 }
 
 /// Whether an item asks for a summary: that is asked of one request, and is nothing that was said.
@@ -43,13 +67,25 @@ pub(crate) fn check_items(
 
 /// An item with an id, a type and a status, its words as content parts.
 pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
+    named_unless(item, answer_id, at, |_| false)
+}
+
+/// The same; an item whose id is taken gets another.
+fn named_unless(
+    item: &Raw<'_>,
+    answer_id: &str,
+    at: usize,
+    is_taken: impl FnOnce(&str) -> bool,
+) -> String {
     let Some(fields) = item.fields() else { return item.get().to_owned() };
     let text = |name: &str| text_of(&fields, name);
     let is_reference = text("role").is_none() && text("id").is_some();
     let untyped = if is_reference { "item_reference" } else { "message" };
     let kind = text("type").unwrap_or_else(|| untyped.to_owned());
     let mut out = b"{".to_vec();
-    if text("id").is_none_or(|id| id.is_empty()) {
+    let id = text("id").filter(|id| !id.is_empty());
+    let is_named = id.is_some_and(|id| !is_taken(&id) || is_called_by_id(&fields));
+    if !is_named {
         let token = answer_id.split_once('_').map_or(answer_id, |(_, token)| token);
         write::key(&mut out, "id");
         write::string(&mut out, &format!("{}_{token}{at:04}", prefix(&kind)));
@@ -60,9 +96,8 @@ pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
     }
     let is_model = text("role").as_deref() == Some("assistant");
     for (name, value) in &fields.0 {
-        let is_empty_id = name == "id" && value.as_text().is_none_or(|id| id.is_empty());
         let is_null = value.kind() == Kind::Null && matches!(name.as_ref(), "type" | "status");
-        if is_empty_id || is_null {
+        if (name == "id" && !is_named) || is_null {
             continue;
         }
         write::key(&mut out, name);
@@ -88,24 +123,32 @@ pub(crate) fn named(item: &Raw<'_>, answer_id: &str, at: usize) -> String {
 
 /// Whether items of a type have a status when they are listed, also where clients need not say it.
 fn has_status(kind: &str) -> bool {
-    matches!(
-        kind,
-        "message"
-            | "function_call"
-            | "function_call_output"
-            | "custom_tool_call"
-            | "custom_tool_call_output"
-            | "local_shell_call"
-            | "local_shell_call_output"
-            | "shell_call"
-            | "shell_call_output"
-            | "apply_patch_call"
-            | "apply_patch_call_output"
-            | "computer_call"
-            | "computer_call_output"
-            | "tool_search_call"
-            | "tool_search_output"
-    )
+    kind == "message" || CALLS.contains(&kind)
+}
+
+/// Calls that clients answer, and the answers.
+const CALLS: [&str; 14] = [
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "local_shell_call_output",
+    "shell_call",
+    "shell_call_output",
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "computer_call",
+    "computer_call_output",
+    "tool_search_call",
+    "tool_search_output",
+];
+
+/// Whether a call or its answer may be found by the item's id only.
+fn is_called_by_id(fields: &Fields<'_>) -> bool {
+    let kind = text_of(fields, "type").unwrap_or_default();
+    let has_call_id = text_of(fields, "call_id").is_some();
+    kind == "local_shell_call" || (CALLS.contains(&kind.as_str()) && !has_call_id)
 }
 
 /// A content of Gemini's as an item.

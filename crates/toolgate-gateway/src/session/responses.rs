@@ -1,6 +1,6 @@
 //! A request of the Responses API and what the store adds to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,7 +13,8 @@ use toolgate_core::translate::Dialect;
 
 use super::before::{Before, Said};
 use super::chain::{self, Behind, Until};
-use super::conversation::{Conversation, Sticky, Tools};
+use super::conversation::{Conversation, Sticky, Tools, id_of};
+use super::items::without_ids;
 use super::keeper::{Keeper, Question};
 use super::record::Record;
 use super::{Local, Opened, Refused};
@@ -65,6 +66,7 @@ async fn completed(
     let named = given("conversation").and_then(name_of);
     let (tools, choice) = (given("tools"), given("tool_choice"));
     let (mut said, mut sticky, mut is_local) = (Vec::new(), None, false);
+    let mut taken = BTreeSet::new();
     let mut losses = Losses::new();
     if previous.is_some() && named.is_some() {
         let at = Path::Root;
@@ -91,6 +93,9 @@ async fn completed(
         require(&conversation).await?;
         let seen;
         (seen, said) = conversation.read().await;
+        if memchr::memmem::find(body.as_bytes(), b"\"id\"").is_some() {
+            taken = said.iter().filter_map(|said| id_of(&said.json)).collect();
+        }
         if tools.is_none() {
             sticky = conversation.tools().await;
         }
@@ -100,7 +105,13 @@ async fn completed(
     let (whole, mut before) = composed(&body, said, sticky.as_ref(), choice.is_some())?;
     before.losses = losses;
     // What was not stored must stand in the question for whoever goes on from its answer.
-    let question = if is_local { whole.clone() } else { Bytes::copy_from_slice(body.as_bytes()) };
+    let question = if is_local {
+        whole.clone()
+    } else if taken.is_empty() {
+        Bytes::copy_from_slice(body.as_bytes())
+    } else {
+        Bytes::from(without_ids(&body, &taken)?)
+    };
     keeper.question = Question::Body { body: question, is_whole: false };
     let body = whole;
     Ok(Opened { body, before, keeper })
@@ -122,7 +133,7 @@ async fn referenced(visit: &Visit, body: &str) -> Result<BTreeMap<String, String
     for (id, record) in answers.iter().zip(records) {
         let Some(record) = record.filter(|record| !record.is_deleted()) else { continue };
         for item in record.items(id)? {
-            if let Some(id) = super::conversation::id_of(&item) {
+            if let Some(id) = id_of(&item) {
                 found.insert(id, item);
             }
         }

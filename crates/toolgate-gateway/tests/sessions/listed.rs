@@ -122,3 +122,52 @@ async fn a_reference_needs_no_type() {
     let nothing = json!({"items": [{"content": "x"}]});
     assert_eq!(gate.post("/v1/conversations", nothing).await.status, 400);
 }
+
+/// The ids of a list, one page at a time.
+async fn paged(gate: &Gate, path: &str) -> Vec<String> {
+    let (mut ids, mut after): (Vec<String>, _) = (Vec::new(), String::new());
+    while ids.len() < 100 {
+        let page = gate.get(&format!("{path}?limit=1&order=asc{after}")).await.ok();
+        ids.push(page["data"][0]["id"].as_str().unwrap().to_owned());
+        after = format!("&after={}", ids[ids.len() - 1]);
+        if page["has_more"] == false {
+            break;
+        }
+    }
+    ids
+}
+
+#[tokio::test]
+async fn every_item_has_an_id_of_its_own() {
+    let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
+    let user = |id: &str| json!({"role": "user", "content": "a", "id": id});
+    let twice = json!({"items": [user("msg_a"), user("msg_a")]});
+    assert_eq!(gate.post("/v1/conversations", twice).await.status, 400);
+    let made = gate.post("/v1/conversations", json!({"items": [user("msg_a")]})).await.ok();
+    let path = format!("/v1/conversations/{}/items", made["id"].as_str().unwrap());
+    let refused = gate.post(&path, json!({"items": [user("msg_b"), user("msg_a")]})).await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(refused.json()["error"]["param"], "items[1].id");
+
+    let call = json!({"type": "function_call", "id": "fc_a", "name": "t", "arguments": "{}"});
+    let output =
+        json!({"type": "function_call_output", "call_id": "fc_a", "output": "1", "id": "fco_a"});
+    let input = json!([user("msg_a"), user("msg_c"), user("msg_c"), call, output]);
+    let body = json!({"model": MODEL, "input": input, "conversation": made["id"]});
+    let answer = gate.respond(body).await;
+    let said = paged(&gate, &path).await;
+    assert_eq!(
+        said.iter()
+            .filter(|id| matches!(id.as_str(), "msg_a" | "msg_c" | "fc_a" | "fco_a"))
+            .count(),
+        4
+    );
+    let mut unique = said.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!((unique.len(), said.len()), (8, 8), "{said:?}");
+    let asked = format!("/v1/responses/{}/input_items", answer["id"].as_str().unwrap());
+    assert_eq!(paged(&gate, &asked).await, said[1..6]);
+    gate.delete(&format!("{path}/msg_a")).await.ok();
+    assert_eq!(paged(&gate, &path).await, said[1..]);
+}

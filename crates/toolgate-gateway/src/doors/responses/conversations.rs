@@ -1,5 +1,7 @@
 //! `/v1/conversations`
 
+use std::collections::BTreeSet;
+
 use http::Request;
 use hyper::body::Incoming;
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw, write};
@@ -90,6 +92,17 @@ async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refuse
     Ok(Given { metadata: metadata.map(|raw| raw.get().to_owned()), items, tools })
 }
 
+/// Whether every item has an id of its own; `taken` are those that others have.
+fn check_ids(items: &[String], mut taken: BTreeSet<String>) -> Result<(), Refused> {
+    for (at, id) in items.iter().enumerate().filter_map(|(at, item)| Some((at, id_of(item)?))) {
+        if taken.contains(&id) {
+            return Err(wrong(format!("items[{at}].id: there is an item '{id}' already")));
+        }
+        taken.insert(id);
+    }
+    Ok(())
+}
+
 fn said(items: &[String]) -> Vec<Said> {
     let said = |json: &String| Said { dialect: Dialect::Responses, json: json.clone() };
     items.iter().map(said).collect()
@@ -98,6 +111,7 @@ fn said(items: &[String]) -> Vec<Said> {
 /// `POST /v1/conversations`
 pub(super) async fn create(visit: &Visit, request: Request<Incoming>) -> Result<Reply, Refused> {
     let given = read(visit, request).await?;
+    check_ids(&given.items, BTreeSet::new())?;
     let mut stamp = visit.stamp();
     stamp.ids.token();
     let id = format!("conv_{}", stamp.ids.token());
@@ -170,6 +184,8 @@ pub(super) async fn add(
     let conversation = of(visit, id);
     let head = head(&conversation).await?;
     let given = read(visit, request).await?;
+    let taken = all(&conversation).await;
+    check_ids(&given.items, taken.iter().filter_map(|item| id_of(item)).collect())?;
     conversation.set_head(&head);
     conversation.add(&said(&given.items));
     visit.app.store.settle().await;

@@ -43,7 +43,7 @@ impl Page {
         let start = match &self.after {
             None => 0,
             Some(after) => {
-                let at = items.iter().position(|item| id_of(item).as_deref() == Some(after));
+                let at = items.iter().rposition(|item| id_of(item).as_deref() == Some(after));
                 1 + at.ok_or_else(|| wrong(format!("after: there is no item '{after}'")))?
             }
         };
