@@ -240,15 +240,28 @@ fn conversation(
     Ok(Some(id.0.into_owned()))
 }
 
-/// Whether `metadata` is what OpenAI's clients get back: names with strings.
+/// Whether `metadata` is what OpenAI's clients get back: names with strings, within its limits.
 pub fn check_metadata(metadata: &Raw<'_>) -> Result<(), BadRequest> {
+    const PAIRS: usize = 16;
+    const NAME: usize = 64;
+    const VALUE: usize = 512;
     let root = Path::Root;
     let at = root.field("metadata");
     let fields = metadata.fields().ok_or_else(|| at.bad("expected an object"))?;
-    match fields.0.iter().find(|(_, value)| value.kind() != Kind::String) {
-        Some((name, _)) => Err(at.field(name).bad("expected a string")),
-        None => Ok(()),
+    if fields.0.len() > PAIRS {
+        return Err(at.bad(format!("has more than {PAIRS} members")));
     }
+    for (name, value) in &fields.0 {
+        if name.chars().count() > NAME {
+            return Err(at.bad(format!("a name has more than {NAME} characters")));
+        }
+        let at = at.field(name);
+        let text = value.as_text().ok_or_else(|| at.bad("expected a string"))?;
+        if text.decode().chars().count() > VALUE {
+            return Err(at.bad(format!("has more than {VALUE} characters")));
+        }
+    }
+    Ok(())
 }
 
 /// What is repeated as it was given.

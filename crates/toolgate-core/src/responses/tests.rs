@@ -641,3 +641,30 @@ fn a_configuration_update_counts_from_there() {
     assert_eq!(request.output, OutputFormat::Json);
     assert!(losses.is_empty());
 }
+
+#[test]
+fn metadata_has_its_limits() {
+    let pairs = |count: usize| {
+        let pairs: Vec<_> = (0..count).map(|n| format!(r#""k{n}":"v""#)).collect();
+        format!("{{{}}}", pairs.join(","))
+    };
+    let pair = |name: usize, value: usize| {
+        format!(r#"{{"{}":"{}"}}"#, "\u{e9}".repeat(name), "\u{e9}".repeat(value))
+    };
+    let sealer = Sealer::default();
+    for (metadata, at) in [
+        ("null".to_owned(), None),
+        ("{}".to_owned(), None),
+        (pairs(16), None),
+        (pair(64, 512), None),
+        (pairs(17), Some("metadata".to_owned())),
+        (pair(65, 1), Some("metadata".to_owned())),
+        (pair(1, 513), Some("metadata.\u{e9}".to_owned())),
+        (r#"{"a":5}"#.to_owned(), Some("metadata.a".to_owned())),
+        ("[]".to_owned(), Some("metadata".to_owned())),
+    ] {
+        let body = format!(r#"{{"model":"m","input":"x","metadata":{metadata}}}"#);
+        let refused = decode_request(&body, &DecodeOptions { sealer: &sealer }).err();
+        assert_eq!(refused.map(|bad| bad.at), at, "{metadata}");
+    }
+}

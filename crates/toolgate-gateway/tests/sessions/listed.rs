@@ -171,3 +171,22 @@ async fn every_item_has_an_id_of_its_own() {
     gate.delete(&format!("{path}/msg_a")).await.ok();
     assert_eq!(paged(&gate, &path).await, said[1..]);
 }
+
+#[tokio::test]
+async fn metadata_has_its_limits() {
+    let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
+    let pairs =
+        |count: usize| -> Value { (0..count).map(|n| (n.to_string(), json!("v"))).collect() };
+    for (metadata, status) in [
+        (pairs(16), 200),
+        (pairs(17), 400),
+        (json!({"k".repeat(64): "v".repeat(512)}), 200),
+        (json!({"k".repeat(65): "v"}), 400),
+        (json!({"k": "v".repeat(513)}), 400),
+    ] {
+        let made = gate.post("/v1/conversations", json!({"metadata": metadata})).await;
+        assert_eq!(made.status, status, "{metadata}");
+        let body = json!({"model": MODEL, "input": "x", "metadata": metadata});
+        assert_eq!(gate.post("/v1/responses", body).await.status, status, "{metadata}");
+    }
+}
