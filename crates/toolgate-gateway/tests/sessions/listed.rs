@@ -190,3 +190,15 @@ async fn metadata_has_its_limits() {
         assert_eq!(gate.post("/v1/responses", body).await.status, status, "{metadata}");
     }
 }
+
+#[tokio::test]
+async fn whoever_adds_items_sends_some() {
+    let gate = Gate::new().await;
+    let made = gate.post("/v1/conversations", json!({"metadata": {"a": "b"}})).await.ok();
+    let path = format!("/v1/conversations/{}/items", made["id"].as_str().unwrap());
+    for body in [json!({}), json!({"items": null})] {
+        let refused = gate.post(&path, body).await;
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert_eq!(refused.json()["error"]["param"], "items");
+    }
+}

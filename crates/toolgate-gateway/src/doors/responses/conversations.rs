@@ -58,14 +58,14 @@ async fn shown(conversation: &Conversation<'_>, head: &Head) -> Reply {
 /// What a body may say about a conversation.
 struct Given {
     metadata: Option<String>,
-    items: Vec<String>,
+    items: Option<Vec<String>>,
     tools: Tools,
 }
 
 async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refused> {
     let body = visit.body(request).await?;
     if body.is_empty() {
-        return Ok(Given { metadata: None, items: Vec::new(), tools: Tools::Same });
+        return Ok(Given { metadata: None, items: None, tools: Tools::Same });
     }
     let fields: Fields<'_> = json::look(session::text(&body)?, &Path::Root)?;
     let given = |name: &str| fields.get(name).filter(|raw| raw.kind() != Json::Null);
@@ -73,7 +73,8 @@ async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refuse
     if let Some(metadata) = metadata {
         check_metadata(metadata)?;
     }
-    let items = match given("items").map(Raw::items) {
+    let listed = given("items");
+    let items = match listed.map(Raw::items) {
         None => Vec::new(),
         Some(Some(items)) if items.len() <= ITEMS => items,
         Some(Some(_)) => return Err(wrong(format!("items: at most {ITEMS} at a time"))),
@@ -89,6 +90,7 @@ async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refuse
     let more = [("tools", tools), ("tool_choice", choice)];
     session::check_items(&items, &more, &visit.app.sealer)?;
     let tools = Tools::new(Dialect::Responses, tools.map(Raw::get), choice.map(Raw::get));
+    let items = listed.map(|_| items);
     Ok(Given { metadata: metadata.map(|raw| raw.get().to_owned()), items, tools })
 }
 
@@ -111,7 +113,8 @@ fn said(items: &[String]) -> Vec<Said> {
 /// `POST /v1/conversations`
 pub(super) async fn create(visit: &Visit, request: Request<Incoming>) -> Result<Reply, Refused> {
     let given = read(visit, request).await?;
-    check_ids(&given.items, BTreeSet::new())?;
+    let items = given.items.unwrap_or_default();
+    check_ids(&items, BTreeSet::new())?;
     let mut stamp = visit.stamp();
     stamp.ids.token();
     let id = format!("conv_{}", stamp.ids.token());
@@ -119,7 +122,7 @@ pub(super) async fn create(visit: &Visit, request: Request<Incoming>) -> Result<
     let metadata = given.metadata.unwrap_or_else(|| "{}".to_owned());
     let head = Head { created: stamp.created, metadata };
     conversation.set_head(&head);
-    conversation.add(&said(&given.items));
+    conversation.add(&said(&items));
     conversation.set_tools(&given.tools).await;
     visit.app.store.settle().await;
     Ok(shown(&conversation, &head).await)
@@ -184,12 +187,13 @@ pub(super) async fn add(
     let conversation = of(visit, id);
     let head = head(&conversation).await?;
     let given = read(visit, request).await?;
+    let items = given.items.ok_or_else(|| wrong("items: missing"))?;
     let taken = all(&conversation).await;
-    check_ids(&given.items, taken.iter().filter_map(|item| id_of(item)).collect())?;
+    check_ids(&items, taken.iter().filter_map(|item| id_of(item)).collect())?;
     conversation.set_head(&head);
-    conversation.add(&said(&given.items));
+    conversation.add(&said(&items));
     visit.app.store.settle().await;
-    Ok(answer(list(&given.items, false)))
+    Ok(answer(list(&items, false)))
 }
 
 fn no_item(item: &str) -> Refused {
