@@ -202,3 +202,22 @@ async fn whoever_adds_items_sends_some() {
         assert_eq!(refused.json()["error"]["param"], "items");
     }
 }
+
+#[tokio::test]
+async fn losses_are_reported_on_every_path() {
+    let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;
+    for (path, more) in [
+        ("/v1/responses", json!({})),
+        ("/v1/responses", json!({"stream": true})),
+        ("/v1/responses", json!({"background": true})),
+        ("/v1/responses", json!({"background": true, "stream": true})),
+        ("/v1/responses", json!({"generate": false})),
+        ("/v1/responses/compact", json!({})),
+    ] {
+        let mut body = json!({"model": MODEL, "input": "x", "truncation": "auto"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (report, answer) = gate.reported(path, &body).await;
+        assert_eq!(answer.status, 200, "{path} {more}");
+        assert!(report.contains("truncation"), "{path} {more}: {report}");
+    }
+}

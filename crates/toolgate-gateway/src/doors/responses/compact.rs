@@ -14,6 +14,7 @@ use crate::session::{self, Refused};
 use crate::turn::Ask;
 
 pub(super) async fn compact(visit: &Visit, request: Request<Incoming>) -> Result<Reply, Refused> {
+    let report = turns::wants_report(&request);
     let body = visit.body(request).await?;
     let opened = session::open_responses(visit, &body, None).await?;
     let text = session::text(&opened.body)?;
@@ -32,7 +33,12 @@ pub(super) async fn compact(visit: &Visit, request: Request<Incoming>) -> Result
     let kept = items.iter().enumerate().filter(|(_, item)| is_users(item));
     let kept = kept.filter_map(|(at, item)| Raw::parse(session::named_item(item, &token, at)));
     let kept: Vec<_> = kept.collect();
-    Ok(json(encode_compacted(&answer, &kept, &outcome.stamp, &visit.app.sealer)))
+    let compacted = encode_compacted(&answer, &kept, &outcome.stamp, &visit.app.sealer);
+    let mut reply = json(compacted);
+    if report {
+        turns::add_report(&mut reply, &outcome.losses);
+    }
+    Ok(reply)
 }
 
 /// The body with a request for a summary at its end.

@@ -1,6 +1,6 @@
 //! `generate: false`: nothing is generated, only an id is given out to go on from.
 
-use toolgate_core::canon::{DecodeOptions, Encoder as _, Event, Failure, Finish, Start};
+use toolgate_core::canon::{DecodeOptions, Encoder as _, Event, Failure, Finish, Losses, Start};
 use toolgate_core::json::Raw;
 use toolgate_core::responses::{self, Framing, StreamEncoder, decode_request};
 use toolgate_core::translate::Echo;
@@ -15,6 +15,8 @@ pub(super) struct Warm {
     pub(super) whole: Whole,
     /// The same as events, one JSON object a line.
     pub(super) messages: Vec<u8>,
+    /// What of the request is not understood.
+    pub(super) losses: Losses,
 }
 
 /// Whether a body asks for no generation.
@@ -40,5 +42,6 @@ pub(super) async fn answer(visit: &Visit, opened: &Opened) -> Result<Warm, Failu
     let whole = encoder.object().into();
     opened.keeper.keep(&Echo::Responses(echo), &whole, false).await;
     visit.ledger(DIALECT).answered();
-    Ok(Warm { whole, messages })
+    let losses = [opened.before.losses.clone(), decoded.losses].concat();
+    Ok(Warm { whole, messages, losses })
 }
