@@ -13,6 +13,7 @@ mod sessions {
     mod compaction;
     mod conversations;
     mod crowded;
+    mod deleted;
     mod isolation;
     mod listed;
     mod mixed;

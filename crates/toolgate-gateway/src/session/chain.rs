@@ -11,8 +11,9 @@ use toolgate_core::translate::Dialect;
 
 use super::before::Said;
 use super::conversation::Conversation;
+use super::log::{Left, Seen};
 use super::record::{self, Asked, Record, Whole};
-use super::refused::Refused;
+use super::refused::{Refused, away};
 use crate::app::App;
 use crate::auth::Owner;
 use crate::store::Kind;
@@ -23,9 +24,9 @@ pub(super) struct Behind {
     /// The ids of the answers that it goes on from, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) path: Vec<String>,
-    /// The conversation that it belongs to, and how many entries that had.
+    /// The conversation that it belongs to, as far as it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) conversation: Option<(String, usize)>,
+    pub(super) conversation: Option<Seen>,
     /// Question and answer were deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) deleted: bool,
@@ -42,7 +43,7 @@ pub(super) struct Chain {
     /// Those that were not deleted.
     pub(super) pairs: Vec<Pair>,
     /// The conversation that the oldest belongs to.
-    conversation: Option<(String, usize)>,
+    conversation: Option<Seen>,
 }
 
 /// Looks for the turns that lead to an answer; `None` where one is not there. One that was deleted
@@ -75,7 +76,7 @@ pub(super) async fn is_deleted(app: &App, owner: Owner, id: &str) -> bool {
 pub(crate) async fn delete(app: &App, owner: Owner, id: &str) {
     let record = Record::any(app, owner, id).await;
     let conversation = record.and_then(|record| record.behind.conversation);
-    let behind = Behind { path: Vec::new(), conversation, deleted: true };
+    let behind = Behind { conversation, deleted: true, ..Behind::default() };
     record::put(app, owner, id, &Asked::plain(&behind, b""), &Whole::from(Vec::new()));
     app.store.delete(owner, Kind::Events, id).await;
     app.store.settle().await;
@@ -87,7 +88,7 @@ pub(super) struct Until {
     pub(super) behind: Behind,
     /// What was said.
     pub(super) said: Vec<Said>,
-    /// What was said and deleted.
+    /// What was said and is not there any more.
     pub(super) losses: Losses,
 }
 
@@ -99,18 +100,30 @@ pub(super) async fn said_until(app: &App, owner: Owner, id: &str) -> Result<Unti
         code: Some("previous_response_not_found"),
     };
     let Chain { path, pairs, conversation } = chain(app, owner, id).await.ok_or_else(missing)?;
-    let mut said = Vec::new();
-    if let Some((conversation, seen)) = &conversation {
-        let conversation = Conversation { app, owner, id: conversation };
-        said = conversation.read_until(*seen).await;
+    let is_left = |id: &&String| pairs.iter().any(|(left, _)| left == *id);
+    let mut losses: Losses = path.iter().filter(|id| !is_left(id)).map(deleted_loss).collect();
+    let mut left = Left::default();
+    if let Some(seen) = &conversation {
+        let conversation = Conversation { app, owner, id: &seen.name };
+        match conversation.read_until(seen).await {
+            Some(until) => left = until,
+            None if app.store.is_away() => return Err(away().into()),
+            None => losses.push(forgotten_loss(&seen.name)),
+        }
     }
+    let mut said = std::mem::take(&mut left.said);
     for (id, record) in &pairs {
-        let items = record.items(id)?;
+        let items = record.items(id)?.filter(|item| !left.has_removed(item));
         said.extend(items.map(|json| Said { dialect: Dialect::Responses, json }));
     }
-    let is_left = |id: &&String| pairs.iter().any(|(left, _)| left == *id);
-    let losses = path.iter().filter(|id| !is_left(id)).map(deleted_loss).collect();
     Ok(Until { behind: Behind { path, ..Behind::default() }, said, losses })
+}
+
+fn forgotten_loss(conversation: &str) -> Loss {
+    let detail = format!(
+        "the conversation `{conversation}` is no longer what it was; what was said in it before is left out"
+    );
+    Path::Root.field("previous_response_id").loss(LossCode::PartDropped, detail)
 }
 
 fn deleted_loss(id: &String) -> Loss {

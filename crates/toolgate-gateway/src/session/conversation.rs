@@ -9,8 +9,10 @@ use toolgate_core::translate::Dialect;
 
 use super::before::Said;
 use super::items;
+use super::log::{self, Left, Seen};
 use crate::app::App;
 use crate::auth::Owner;
+use crate::clock;
 use crate::store::Kind;
 
 /// A conversation of somebody's.
@@ -28,6 +30,16 @@ pub(crate) struct Head {
     pub(crate) created: u64,
     /// `metadata`, as it was given.
     pub(crate) metadata: String,
+    /// Tells it from others that had its name: when it began, exactly.
+    #[serde(default)]
+    began: u128,
+}
+
+impl Head {
+    /// That of a conversation that begins now.
+    pub(crate) fn new(created: u64, metadata: String) -> Self {
+        Self { created, metadata, began: clock::now().as_nanos() }
+    }
 }
 
 /// The tools that a conversation remembers.
@@ -88,11 +100,6 @@ fn is_empty_list(json: &str) -> bool {
         .is_some_and(|it| it.trim().is_empty())
 }
 
-/// The first byte of a log entry.
-const ITEM: u8 = b'r';
-const CONTENT: u8 = b'g';
-const REMOVED: u8 = b'x';
-
 impl Conversation<'_> {
     fn keep(&self) -> Duration {
         self.app.config().state_retention
@@ -100,8 +107,12 @@ impl Conversation<'_> {
 
     /// What it is, where it is.
     pub(crate) async fn head(&self) -> Option<Head> {
-        let kept = self.app.store.get_one(self.owner, Kind::Conversation, self.id).await?;
-        serde_json::from_slice(&kept).ok()
+        head_in(&self.kept_head().await?)
+    }
+
+    /// What is kept in the place of its head. Of one that was deleted, that is when.
+    async fn kept_head(&self) -> Option<Bytes> {
+        self.app.store.get_one(self.owner, Kind::Conversation, self.id).await
     }
 
     /// Says what it is, and that it is used.
@@ -112,39 +123,60 @@ impl Conversation<'_> {
         }
     }
 
-    /// Begins it where it was not, at this time.
-    pub(super) async fn touch(&self, now: u64) {
-        let new = || Head { created: now, metadata: "{}".to_owned() };
-        let head = self.head().await.unwrap_or_else(new);
-        self.set_head(&head);
-    }
-
-    /// Forgets all of it.
-    pub(crate) async fn forget(&self) {
-        for kind in [Kind::Conversation, Kind::Log, Kind::Tools] {
-            self.app.store.delete(self.owner, kind, self.id).await;
+    /// Goes on from what was seen, and begins it where it was not. `false`: it was deleted meanwhile.
+    pub(super) async fn go_on(&self, seen: &Seen) -> bool {
+        let kept = self.kept_head().await;
+        let head = kept.as_ref().and_then(head_in);
+        let was_deleted = match (&head, seen.head.as_ref().and_then(head_in)) {
+            // Turns at once may have begun it twice.
+            (Some(head), Some(was)) if head.began != was.began => !self.has(seen).await,
+            (Some(_), _) => false,
+            (None, _) => kept.is_some() && kept != seen.head,
+        };
+        if was_deleted {
+            return false;
         }
+        let new = || Head::new(clock::now().as_secs(), "{}".to_owned());
+        self.set_head(&head.unwrap_or_else(new));
+        true
     }
 
-    /// How many entries the log has, and what of them was said and not taken back.
-    pub(crate) async fn read(&self) -> (usize, Vec<Said>) {
-        let log = self.app.store.list(self.owner, Kind::Log, self.id).await;
-        (log.len(), said(&log))
+    /// Forgets all of it. That it was deleted is kept for turns that are under way.
+    pub(crate) async fn forget(&self) {
+        let store = &self.app.store;
+        let when = Bytes::from(format!("deleted at {}", clock::now().as_nanos()));
+        store.put(self.owner, Kind::Conversation, self.id, when, self.keep());
+        for kind in [Kind::Log, Kind::Tools] {
+            store.delete(self.owner, kind, self.id).await;
+        }
+        store.settle().await;
     }
 
-    /// The same as it was when the log had `seen` entries.
-    pub(crate) async fn read_until(&self, seen: usize) -> Vec<Said> {
-        let log = self.app.store.list(self.owner, Kind::Log, self.id).await;
-        said(&log[..seen.min(log.len())])
+    async fn log(&self) -> Vec<Bytes> {
+        self.app.store.list(self.owner, Kind::Log, self.id).await
+    }
+
+    /// What was said and not taken back, and how much that is.
+    pub(crate) async fn read(&self) -> (Seen, Vec<Said>) {
+        let (head, log) = (self.kept_head().await, self.log().await);
+        (Seen::all(self.id, &log, head), log::left(&log, log.len()).said)
+    }
+
+    /// What is left of what was seen; `None`: it is not there any more.
+    pub(super) async fn read_until(&self, seen: &Seen) -> Option<Left> {
+        let log = self.log().await;
+        let end = seen.end_in(&log)?;
+        Some(log::left(&log, end))
+    }
+
+    /// Whether what was seen is there.
+    async fn has(&self, seen: &Seen) -> bool {
+        seen.end_in(&self.log().await).is_some()
     }
 
     /// Adds what was said, all of it together.
     pub(crate) fn add(&self, said: &[Said]) {
-        let entries = said.iter().map(|said| {
-            let tag = if said.dialect == Dialect::Gemini { CONTENT } else { ITEM };
-            entry(tag, &said.json)
-        });
-        let entries: Vec<_> = entries.collect();
+        let entries: Vec<_> = said.iter().map(log::added).collect();
         if !entries.is_empty() {
             self.app.store.append(self.owner, Kind::Log, self.id, entries, self.keep());
         }
@@ -152,8 +184,8 @@ impl Conversation<'_> {
 
     /// Takes an item back.
     pub(crate) fn remove(&self, item: &str) {
-        let entry = entry(REMOVED, item);
-        self.app.store.append(self.owner, Kind::Log, self.id, vec![entry], self.keep());
+        let entries = vec![log::removed(item)];
+        self.app.store.append(self.owner, Kind::Log, self.id, entries, self.keep());
     }
 
     /// The tools that it remembers.
@@ -162,7 +194,7 @@ impl Conversation<'_> {
         let (tag, json) = kept.split_first()?;
         let fields = items::fields_of(json);
         Some(Sticky {
-            dialect: if *tag == CONTENT { Dialect::Gemini } else { Dialect::Responses },
+            dialect: log::dialect_of(*tag),
             tools: fields.get("tools")?.get().to_owned(),
             choice: fields.get("choice").map(|raw| raw.get().to_owned()),
         })
@@ -180,8 +212,7 @@ impl Conversation<'_> {
             }
             Tools::Clear => drop(store.delete(self.owner, Kind::Tools, self.id).await),
             Tools::Set(Sticky { dialect, tools, choice }) => {
-                let tag = if *dialect == Dialect::Gemini { CONTENT } else { ITEM };
-                let mut out = vec![tag, b'{'];
+                let mut out = vec![log::tag_of(*dialect), b'{'];
                 write::key(&mut out, "tools");
                 out.extend_from_slice(tools.as_bytes());
                 if let Some(choice) = choice {
@@ -195,29 +226,9 @@ impl Conversation<'_> {
     }
 }
 
-fn entry(tag: u8, text: &str) -> Bytes {
-    let mut out = Vec::with_capacity(text.len() + 1);
-    out.push(tag);
-    out.extend_from_slice(text.as_bytes());
-    Bytes::from(out)
-}
-
-fn said(log: &[Bytes]) -> Vec<Said> {
-    let mut all: Vec<Said> = Vec::with_capacity(log.len());
-    for entry in log {
-        let Some((tag, json)) = entry.split_first() else { continue };
-        let Ok(json) = std::str::from_utf8(json) else { continue };
-        let dialect = match *tag {
-            ITEM => Dialect::Responses,
-            CONTENT => Dialect::Gemini,
-            _ => {
-                all.retain(|said| id_of(&said.json).as_deref() != Some(json));
-                continue;
-            }
-        };
-        all.push(Said { dialect, json: json.to_owned() });
-    }
-    all
+/// What was kept as a head, if it is one.
+fn head_in(kept: &Bytes) -> Option<Head> {
+    serde_json::from_slice(kept).ok()
 }
 
 /// The id of an item.

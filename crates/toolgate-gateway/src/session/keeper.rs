@@ -11,10 +11,10 @@ use super::before::Said;
 use super::chain::Behind;
 use super::conversation::{Conversation, Tools};
 use super::items;
+use super::log::Seen;
 use super::record::{self, Asked, Shown, Whole};
 use crate::app::App;
 use crate::auth::Owner;
-use crate::clock;
 
 /// Knows where an answer belongs.
 #[derive(Clone, Debug)]
@@ -101,22 +101,19 @@ impl Keeper {
             let asked = Asked { behind: &self.behind, body, shared: &[] };
             record::put(&self.app, self.owner, &id, &asked, answer);
         }
-        if let Some((conversation, _)) = &self.behind.conversation {
+        if let Some(seen) = &self.behind.conversation {
             let said = answer.said();
             let fields = items::fields_of(&said);
             let status = items::text_of(&fields, "status");
             if !matches!(status.as_deref(), Some("completed" | "incomplete")) {
                 return;
             }
-            let conversation = Conversation { app: &self.app, owner: self.owner, id: conversation };
             let question = std::str::from_utf8(body).unwrap_or("{}");
             let input = items::input_items(question, &id).unwrap_or_default();
             let said = input.into_iter().chain(items::output_items(&fields));
             let said: Vec<_> =
                 said.map(|json| Said { dialect: Dialect::Responses, json }).collect();
-            conversation.touch(clock::now().as_secs()).await;
-            conversation.add(&said);
-            conversation.set_tools(&self.tools).await;
+            self.add_to(seen, &said).await;
         }
     }
 
@@ -127,17 +124,23 @@ impl Keeper {
     }
 
     async fn keep_contents(&self, contents: &[String], token: &str, object: &[u8]) {
-        let Some((id, _)) = &self.behind.conversation else { return };
-        let conversation = Conversation { app: &self.app, owner: self.owner, id };
+        let Some(seen) = &self.behind.conversation else { return };
         let said = |(at, content): (usize, &String)| {
             let json = items::content_item(content, token, at);
             Said { dialect: Dialect::Gemini, json }
         };
         let answer = answered_content(object);
         let all: Vec<_> = contents.iter().chain(&answer).enumerate().map(said).collect();
-        conversation.touch(clock::now().as_secs()).await;
-        conversation.add(&all);
-        conversation.set_tools(&self.tools).await;
+        self.add_to(seen, &all).await;
+    }
+
+    /// Adds a turn to its conversation, unless that was deleted while the turn was under way.
+    async fn add_to(&self, seen: &Seen, said: &[Said]) {
+        let conversation = Conversation { app: &self.app, owner: self.owner, id: &seen.name };
+        if conversation.go_on(seen).await {
+            conversation.add(said);
+            conversation.set_tools(&self.tools).await;
+        }
     }
 }
 

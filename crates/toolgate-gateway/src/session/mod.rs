@@ -16,6 +16,7 @@ mod conversation;
 mod items;
 mod keeper;
 mod local;
+mod log;
 mod native;
 mod record;
 mod refused;

@@ -36,7 +36,7 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
         app: Arc::clone(app),
         owner,
         question: Question::Contents { contents, token: visit.stamp().ids.token() },
-        behind: Behind { conversation: Some((name, seen)), ..Behind::default() },
+        behind: Behind { conversation: Some(seen), ..Behind::default() },
         tools: Tools::new(Dialect::Gemini, tools.as_deref(), tool_config.as_deref()),
     };
     Ok(Some(Opened { body: body.clone(), before, keeper }))

@@ -100,7 +100,7 @@ async fn completed(
             sticky = conversation.tools().await;
         }
         keeper.tools = Tools::new(Dialect::Responses, tools.map(Raw::get), choice.map(Raw::get));
-        keeper.behind.conversation = Some((name, seen));
+        keeper.behind.conversation = Some(seen);
     }
     let (whole, mut before) = composed(&body, said, sticky.as_ref(), choice.is_some())?;
     before.losses = losses;

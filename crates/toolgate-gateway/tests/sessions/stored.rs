@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_sim::Script;
 
-use super::support::{Gate, items, tool, words};
+use super::support::{Gate, asked, items, tool, words};
 
 const MODEL: &str = "gemini-3-flash";
 
@@ -87,14 +87,6 @@ async fn chain(gate: &Gate, begin: Value) -> [Value; 3] {
         made.push(answer);
     }
     made.try_into().unwrap()
-}
-
-/// What was said, in order, of the last question to the model.
-fn asked(gate: &Gate) -> Vec<String> {
-    let asked = gate.last_asked();
-    let contents = asked["contents"].as_array().unwrap();
-    let parts = contents.iter().flat_map(|content| content["parts"].as_array().unwrap());
-    parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect()
 }
 
 #[tokio::test]

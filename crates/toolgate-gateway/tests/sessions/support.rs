@@ -4,6 +4,8 @@
 #[path = "../../../toolgate-core/tests/grammar/responses.rs"]
 pub(crate) mod grammar;
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
@@ -11,6 +13,9 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use toolgate_gateway::config::{Config, Sources};
 use toolgate_gateway::{Running, start};
 use toolgate_sim::{RunningSim, Script, Sim, SimConfig};
@@ -22,8 +27,7 @@ pub(crate) struct Gate {
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
-fn config(sim: &RunningSim, settings: &str) -> Config {
-    let url = sim.url();
+fn config(url: &str, settings: &str) -> Config {
     let file = format!(
         "listen = \"127.0.0.1:0\"\n{settings}\n[upstream]\nkind = \"developer\"\nurl = \"{url}\"\napi_keys = [\"k\"]\n"
     );
@@ -79,14 +83,31 @@ impl Gate {
 
     /// Before a simulator that runs already.
     pub(crate) async fn before(sim: RunningSim, settings: &str) -> Self {
-        let running = start(config(&sim, settings)).await.unwrap();
+        let url = sim.url();
+        Self::at(sim, &url, settings).await
+    }
+
+    async fn at(sim: RunningSim, url: &str, settings: &str) -> Self {
+        let running = start(config(url, settings)).await.unwrap();
         let client = Client::builder(TokioExecutor::new()).build_http();
         Self { running, sim, client }
     }
 
+    /// With a model whose answers are held back until they are let go.
+    pub(crate) async fn held(script: Script, settings: &str) -> (Self, Hold) {
+        let sim = Sim::start(SimConfig::scripted(script)).await.unwrap();
+        let (hold, url) = Hold::before(&sim).await;
+        (Self::at(sim, &url, settings).await, hold)
+    }
+
+    /// Waits until the model was asked so often.
+    pub(crate) async fn until_asked(&self, times: usize) {
+        until(async || self.sim.requests().len() >= times).await;
+    }
+
     /// Takes other settings into force.
     pub(crate) fn reload(&self, settings: &str) {
-        self.running.reload(config(&self.sim, settings)).unwrap();
+        self.running.reload(config(&self.sim.url(), settings)).unwrap();
     }
 
     pub(crate) async fn send(
@@ -169,6 +190,53 @@ impl Gate {
     }
 }
 
+/// Holds the model's answers back.
+pub(crate) struct Hold(watch::Sender<bool>);
+
+impl Hold {
+    /// Between a simulator and whoever asks it at the address.
+    async fn before(sim: &RunningSim) -> (Self, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let to = sim.url().trim_start_matches("http://").to_owned();
+        let (hold, held) = watch::channel(true);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(&to).await.unwrap();
+                let (mut asks, mut hears) = client.into_split();
+                let (mut answers, mut listens) = server.into_split();
+                let mut held = held.clone();
+                tokio::spawn(async move { tokio::io::copy(&mut asks, &mut listens).await });
+                tokio::spawn(async move {
+                    let mut bytes = vec![0; 1 << 16];
+                    while let Ok(count @ 1..) = answers.read(&mut bytes).await {
+                        let is_let_go = held.wait_for(|held| !held).await.is_ok();
+                        if !is_let_go || hears.write_all(&bytes[..count]).await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        (Self(hold), url)
+    }
+
+    pub(crate) fn set(&self, held: bool) {
+        self.0.send_replace(held);
+    }
+}
+
+/// Waits until something is so.
+pub(crate) async fn until(is_so: impl AsyncFn() -> bool) {
+    for _ in 0..4000 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("it never was so");
+}
+
 /// A tool in the Responses form.
 pub(crate) fn tool(name: &str) -> Value {
     json!({
@@ -189,4 +257,12 @@ pub(crate) fn items<'v>(response: &'v Value, kind: &str) -> Vec<&'v Value> {
 pub(crate) fn words(response: &Value) -> String {
     let messages = items(response, "message");
     messages.iter().filter_map(|item| item["content"][0]["text"].as_str()).collect()
+}
+
+/// What was said, in order, of the last question to the model.
+pub(crate) fn asked(gate: &Gate) -> Vec<String> {
+    let asked = gate.last_asked();
+    let contents = asked["contents"].as_array().unwrap();
+    let parts = contents.iter().flat_map(|content| content["parts"].as_array().unwrap());
+    parts.filter_map(|part| part["text"].as_str()).map(str::to_owned).collect()
 }

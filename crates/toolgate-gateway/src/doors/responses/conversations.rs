@@ -120,7 +120,7 @@ pub(super) async fn create(visit: &Visit, request: Request<Incoming>) -> Result<
     let id = format!("conv_{}", stamp.ids.token());
     let conversation = of(visit, &id);
     let metadata = given.metadata.unwrap_or_else(|| "{}".to_owned());
-    let head = Head { created: stamp.created, metadata };
+    let head = Head::new(stamp.created, metadata);
     conversation.set_head(&head);
     conversation.add(&said(&items));
     conversation.set_tools(&given.tools).await;
