@@ -9,6 +9,7 @@
 )]
 
 mod sessions {
+    mod ageing;
     mod background;
     mod compaction;
     mod conversations;

@@ -40,31 +40,43 @@ pub(super) type Pair = (String, Record);
 pub(super) struct Chain {
     /// The ids of all, oldest first.
     pub(super) path: Vec<String>,
-    /// Those that were not deleted.
+    /// Those that are there and were not deleted.
     pub(super) pairs: Vec<Pair>,
+    /// The ids of those that are not there.
+    pub(super) missing: Vec<String>,
     /// The conversation that the oldest belongs to.
     conversation: Option<Seen>,
 }
 
-/// Looks for the turns that lead to an answer; `None` where one is not there. One that was deleted
-/// is: it is left out, unless it is the answer itself.
+/// Looks for the turns that lead to an answer, which thereby live on; `None` where it is not there
+/// itself, or was deleted.
 pub(super) async fn chain(app: &App, owner: Owner, id: &str) -> Option<Chain> {
     let last = Record::get(app, owner, id).await?;
     let mut path = last.behind.path.clone();
     let mut records = Record::all(app, owner, &path).await;
     path.push(id.to_owned());
     records.push(Some(last));
-    let (mut pairs, mut conversation) = (Vec::new(), None);
+    let (mut pairs, mut missing, mut ageing) = (Vec::new(), Vec::new(), Vec::new());
+    let mut conversation = None;
     for (at, (id, record)) in path.iter().zip(records).enumerate() {
-        let mut record = record?;
+        let Some(mut record) = record else {
+            missing.push(id.clone());
+            continue;
+        };
         if at == 0 {
             conversation = record.behind.conversation.take();
+        }
+        if record.is_ageing(app) {
+            ageing.push(id.clone());
         }
         if !record.is_deleted() {
             pairs.push((id.clone(), record));
         }
     }
-    Some(Chain { path, pairs, conversation })
+    if !ageing.is_empty() {
+        record::renew(app, owner, &ageing).await;
+    }
+    Some(Chain { path, pairs, missing, conversation })
 }
 
 /// Whether there was an answer that was deleted.
@@ -99,9 +111,12 @@ pub(super) async fn said_until(app: &App, owner: Owner, id: &str) -> Result<Unti
         param: Some("previous_response_id"),
         code: Some("previous_response_not_found"),
     };
-    let Chain { path, pairs, conversation } = chain(app, owner, id).await.ok_or_else(missing)?;
-    let is_left = |id: &&String| pairs.iter().any(|(left, _)| left == *id);
-    let mut losses: Losses = path.iter().filter(|id| !is_left(id)).map(deleted_loss).collect();
+    let chain = chain(app, owner, id).await.ok_or_else(missing)?;
+    if !chain.missing.is_empty() && app.store.is_away() {
+        return Err(away().into());
+    }
+    let mut losses = chain.losses();
+    let Chain { path, pairs, conversation, .. } = chain;
     let mut left = Left::default();
     if let Some(seen) = &conversation {
         let conversation = Conversation { app, owner, id: &seen.name };
@@ -126,9 +141,18 @@ fn forgotten_loss(conversation: &str) -> Loss {
     Path::Root.field("previous_response_id").loss(LossCode::PartDropped, detail)
 }
 
-fn deleted_loss(id: &String) -> Loss {
-    let detail = format!("`{id}` was deleted; the conversation goes on without it");
-    Path::Root.field("previous_response_id").loss(LossCode::PartDropped, detail)
+impl Chain {
+    /// What goes on without those that are not there.
+    fn losses(&self) -> Losses {
+        let is_left = |id: &&String| self.pairs.iter().any(|(left, _)| left == *id);
+        let loss = |id: &String| {
+            let is_missing = self.missing.contains(id);
+            let why = if is_missing { "is no longer kept" } else { "was deleted" };
+            let detail = format!("`{id}` {why}; the conversation goes on without it");
+            Path::Root.field("previous_response_id").loss(LossCode::PartDropped, detail)
+        };
+        self.path.iter().filter(|id| !is_left(id)).map(loss).collect()
+    }
 }
 
 /// The items of the question that an answer belongs to.

@@ -10,6 +10,7 @@ use toolgate_core::translate::Dialect;
 use super::before::Said;
 use super::items;
 use super::log::{self, Left, Seen};
+use super::record;
 use crate::app::App;
 use crate::auth::Owner;
 use crate::clock;
@@ -33,12 +34,16 @@ pub(crate) struct Head {
     /// Tells it from others that had its name: when it began, exactly.
     #[serde(default)]
     began: u128,
+    /// When it was last used, in seconds since 1970.
+    #[serde(default)]
+    used: u64,
 }
 
 impl Head {
     /// That of a conversation that begins now.
     pub(crate) fn new(created: u64, metadata: String) -> Self {
-        Self { created, metadata, began: clock::now().as_nanos() }
+        let now = clock::now();
+        Self { created, metadata, began: now.as_nanos(), used: now.as_secs() }
     }
 }
 
@@ -117,7 +122,8 @@ impl Conversation<'_> {
 
     /// Says what it is, and that it is used.
     pub(crate) fn set_head(&self, head: &Head) {
-        if let Ok(kept) = serde_json::to_vec(head) {
+        let head = Head { used: clock::now().as_secs(), ..head.clone() };
+        if let Ok(kept) = serde_json::to_vec(&head) {
             let kept = Bytes::from(kept);
             self.app.store.put(self.owner, Kind::Conversation, self.id, kept, self.keep());
         }
@@ -152,18 +158,33 @@ impl Conversation<'_> {
         store.settle().await;
     }
 
+    /// What is kept in the place of its head. What is read is kept for longer when half of its time
+    /// is over.
+    async fn used(&self) -> Option<Bytes> {
+        let kept = self.kept_head().await;
+        if let Some(head) = kept.as_ref().and_then(head_in)
+            && record::is_ageing(self.app, head.used)
+        {
+            self.set_head(&head);
+            self.append(vec![log::used()]);
+            self.set_tools(&Tools::Same).await;
+        }
+        kept
+    }
+
     async fn log(&self) -> Vec<Bytes> {
         self.app.store.list(self.owner, Kind::Log, self.id).await
     }
 
     /// What was said and not taken back, and how much that is.
     pub(crate) async fn read(&self) -> (Seen, Vec<Said>) {
-        let (head, log) = (self.kept_head().await, self.log().await);
+        let (head, log) = (self.used().await, self.log().await);
         (Seen::all(self.id, &log, head), log::left(&log, log.len()).said)
     }
 
     /// What is left of what was seen; `None`: it is not there any more.
     pub(super) async fn read_until(&self, seen: &Seen) -> Option<Left> {
+        self.used().await;
         let log = self.log().await;
         let end = seen.end_in(&log)?;
         Some(log::left(&log, end))
@@ -178,14 +199,17 @@ impl Conversation<'_> {
     pub(crate) fn add(&self, said: &[Said]) {
         let entries: Vec<_> = said.iter().map(log::added).collect();
         if !entries.is_empty() {
-            self.app.store.append(self.owner, Kind::Log, self.id, entries, self.keep());
+            self.append(entries);
         }
+    }
+
+    fn append(&self, entries: Vec<Bytes>) {
+        self.app.store.append(self.owner, Kind::Log, self.id, entries, self.keep());
     }
 
     /// Takes an item back.
     pub(crate) fn remove(&self, item: &str) {
-        let entries = vec![log::removed(item)];
-        self.app.store.append(self.owner, Kind::Log, self.id, entries, self.keep());
+        self.append(vec![log::removed(item)]);
     }
 
     /// The tools that it remembers.

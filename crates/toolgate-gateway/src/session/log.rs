@@ -16,6 +16,7 @@ use super::conversation::id_of;
 const ITEM: u8 = b'r';
 const CONTENT: u8 = b'g';
 const REMOVED: u8 = b'x';
+const USED: u8 = b'u';
 
 /// How much of a conversation somebody has seen. Its name alone does not say which one it was: it
 /// may be deleted, and begun anew.
@@ -77,6 +78,11 @@ pub(super) fn removed(item: &str) -> Bytes {
     entry(REMOVED, item)
 }
 
+/// That it was read, which keeps a log as long as if something were added.
+pub(super) fn used() -> Bytes {
+    entry(USED, "")
+}
+
 /// What begins something of a dialect's.
 pub(super) fn tag_of(dialect: Dialect) -> u8 {
     if dialect == Dialect::Gemini { CONTENT } else { ITEM }
@@ -108,6 +114,7 @@ pub(super) fn left(log: &[Bytes], end: usize) -> Left {
         let dialect = match *tag {
             ITEM => Dialect::Responses,
             CONTENT => Dialect::Gemini,
+            USED => continue,
             _ => {
                 left.removed.insert(json.to_owned());
                 continue;

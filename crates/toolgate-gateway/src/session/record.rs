@@ -1,11 +1,12 @@
 //! What is kept of an answer: one entry that holds its question too, and where it belongs.
 //!
 //! ```text
-//!   {"behind":{"path":["resp_1"]},"question":21,"holes":[[93,"5f…"]]}⏎
+//!   {"behind":{"path":["resp_1"]},"question":21,"at":1790000000,"holes":[[93,"5f…"]]}⏎
 //!   {"input":"what else?"}{"id":"resp_2",…}
 //! ```
 //!
-//! Texts that many answers repeat are kept once ([`shared`]).
+//! Texts that many answers repeat are kept once ([`shared`]). What is used is written again when half
+//! of its time is over.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,6 +21,7 @@ use super::items;
 use super::shared::{self, Cut, Hole};
 use crate::app::App;
 use crate::auth::Owner;
+use crate::clock;
 use crate::store::Kind;
 
 /// An answer as its client gets it, in one piece.
@@ -74,6 +76,8 @@ pub(crate) struct Record {
     pub(super) behind: Behind,
     pub(super) question: Bytes,
     pub(crate) answer: Bytes,
+    /// When it was last written, in seconds since 1970.
+    at: u64,
 }
 
 /// The line before them.
@@ -83,6 +87,8 @@ struct Head {
     behind: Behind,
     /// How long the question is.
     question: usize,
+    /// When it was last written, in seconds since 1970.
+    at: u64,
     /// Where texts that are kept elsewhere belong, in what follows the line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     holes: Vec<Hole>,
@@ -182,15 +188,42 @@ fn put_cut(
     (behind, question): (&Behind, usize),
     cut: Cut<'_>,
 ) {
-    let head = Head { behind: behind.clone(), question, holes: cut.holes };
-    let mut out = Vec::with_capacity(cut.length + 256);
+    let at = clock::now().as_secs();
+    let head = Head { behind: behind.clone(), question, at, holes: cut.holes };
+    let kept = joined(&head, cut.pieces, cut.length);
+    app.store.put(owner, kind, id, kept, app.config().state_retention);
+}
+
+/// The line and what follows it.
+fn joined<'p>(head: &Head, pieces: impl IntoIterator<Item = &'p [u8]>, length: usize) -> Bytes {
+    let mut out = Vec::with_capacity(length + 256);
     // Writing into a vector does not fail, and all keys are strings.
-    let _ = serde_json::to_writer(&mut out, &head);
+    let _ = serde_json::to_writer(&mut out, head);
     out.push(b'\n');
-    for piece in cut.pieces {
+    for piece in pieces {
         out.extend_from_slice(piece);
     }
-    app.store.put(owner, kind, id, Bytes::from(out), app.config().state_retention);
+    Bytes::from(out)
+}
+
+/// Whether half of the time is over for what was last written then.
+pub(super) fn is_ageing(app: &App, at: u64) -> bool {
+    clock::now().as_secs().saturating_sub(at) > app.config().state_retention.as_secs() / 2
+}
+
+/// Keeps questions and answers for as long as if they were new.
+pub(super) async fn renew(app: &App, owner: Owner, ids: &[String]) {
+    let mut holes = Vec::new();
+    // Not what was read before: it may have been deleted since.
+    let kept = app.store.get(owner, Kind::Answer, ids).await;
+    for (id, kept) in ids.iter().zip(kept) {
+        let Some((mut head, rest)) = kept.as_ref().and_then(split) else { continue };
+        head.at = clock::now().as_secs();
+        let kept = joined(&head, [&rest[..]], rest.len());
+        app.store.put(owner, Kind::Answer, id, kept, app.config().state_retention);
+        holes.append(&mut head.holes);
+    }
+    shared::renew(app, owner, &holes).await;
 }
 
 /// Splits what [`put_cut`] wrote.
@@ -210,7 +243,7 @@ impl Record {
             let whole = shared::filled(rest, &head.holes, &texts)?;
             let at = head.question.min(whole.len());
             let (question, answer) = (whole.slice(..at), whole.slice(at..));
-            Some(Self { behind: head.behind, question, answer })
+            Some(Self { behind: head.behind, question, answer, at: head.at })
         };
         kept.into_iter().map(|kept| record(kept?)).collect()
     }
@@ -223,6 +256,11 @@ impl Record {
     /// What was kept under an id and not deleted.
     pub(crate) async fn get(app: &App, owner: Owner, id: &str) -> Option<Self> {
         Self::any(app, owner, id).await.filter(|record| !record.is_deleted())
+    }
+
+    /// Whether it is time to [renew] it.
+    pub(super) fn is_ageing(&self, app: &App) -> bool {
+        is_ageing(app, self.at)
     }
 
     pub(super) fn is_deleted(&self) -> bool {

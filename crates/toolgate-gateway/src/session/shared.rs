@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -95,9 +95,7 @@ impl Shared {
             return Some(kept.id.clone());
         }
         let id = URL_SAFE_NO_PAD.encode(&digest(&SHA256, text).as_ref()[..18]);
-        // Longer than what refers to it until it is written again.
-        let longer = keep.saturating_add(keep / (PART / 2));
-        store.put(owner, Kind::Shared, &id, found.text.clone(), longer);
+        store.put(owner, Kind::Shared, &id, found.text.clone(), longer(keep));
         let kept = Kept { id: id.clone(), at: Instant::now(), written: store.written() };
         found.kept = Some(kept);
         Some(id)
@@ -208,6 +206,18 @@ pub(super) async fn texts(
         found.extend(wanted.into_iter().zip(texts).filter_map(|(id, text)| Some((id, text?))));
     }
     found
+}
+
+/// Keeps the texts for holes for as long as if they were new.
+pub(super) async fn renew(app: &App, owner: Owner, holes: &[Hole]) {
+    for (id, text) in texts(app, owner, holes.iter()).await {
+        app.store.put(owner, Kind::Shared, &id, text, longer(app.config().state_retention));
+    }
+}
+
+/// How long a text is kept: longer than what refers to it until it is written again.
+fn longer(keep: Duration) -> Duration {
+    keep.saturating_add(keep / (PART / 2))
 }
 
 /// What was cut, whole again; `None` where a text is not there any more.

@@ -43,7 +43,9 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
         // Where the id is missing, the decoder says so.
         let Some(id) = word("previous_message_id") else { return Ok(None) };
         let unknown = || Refused::Thread(ThreadRefusal::NotFound);
-        let chain = chain::chain(app, owner, &id).await.ok_or_else(unknown)?;
+        let chain = chain::chain(app, owner, &id).await;
+        // Who has everything sends it again, rather than go on without some of it.
+        let chain = chain.filter(|chain| chain.missing.is_empty()).ok_or_else(unknown)?;
         whole = continued(&fields, &chain.pairs).ok_or_else(unknown)?;
         keeper.behind.path = chain.path;
     }

@@ -10,16 +10,16 @@ use super::support::{Gate, items, tool};
 const MODEL: &str = "gemini-3-flash";
 
 /// A file for a store, in a folder of its own.
-struct File(PathBuf);
+pub(crate) struct File(PathBuf);
 
 impl File {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("toolgate-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.0.join("state.db")
     }
 
