@@ -3,16 +3,11 @@
 //! Where gateways share a store, whoever makes an answer says so there as long as it does, and looks
 //! whether the answer is still wanted: the others can tell, cancel and delete it.
 
-use std::collections::HashMap;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream;
-use http_body_util::{BodyExt as _, StreamBody};
-use hyper::body::Frame;
-use tokio::sync::watch;
 use toolgate_core::canon::{DecodeOptions, Encoder as _, Event, Failure, FailureKind, Start};
 use toolgate_core::json::Raw;
 use toolgate_core::responses::{
@@ -21,103 +16,13 @@ use toolgate_core::responses::{
 use toolgate_core::translate::Echo;
 
 use super::door::{DIALECT, json, wrong};
-use crate::auth::Owner;
+use super::live::{BEAT, IN_PROGRESS, Live, QUEUED, elsewhere, say_alive, shown};
 use crate::doors::Visit;
 use crate::doors::turns::{self, Answered, Keeping};
-use crate::reply::{self, Body, Reply};
+use crate::reply::{self, Reply};
 use crate::session::{self, Keeper, Opened, Record, Refused, Shown, Whole};
 use crate::store::Kind;
 use crate::turn::{Ask, Pump};
-
-/// The answers that are being made in the background.
-#[derive(Debug, Default)]
-pub struct LiveAnswers(Mutex<HashMap<(Owner, String), Arc<Live>>>);
-
-/// One of them.
-#[derive(Debug)]
-pub(crate) struct Live {
-    events: Mutex<Vec<Bytes>>,
-    /// How many events there are, and whether these are all.
-    told: watch::Sender<(usize, bool)>,
-    cancelled: watch::Sender<bool>,
-}
-
-impl LiveAnswers {
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Owner, String), Arc<Live>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn get(&self, owner: Owner, id: &str) -> Option<Arc<Live>> {
-        self.lock().get(&(owner, id.to_owned())).cloned()
-    }
-
-    fn begin(&self, owner: Owner, id: &str) -> Arc<Live> {
-        let live = Arc::new(Live {
-            events: Mutex::default(),
-            told: watch::Sender::new((0, false)),
-            cancelled: watch::Sender::new(false),
-        });
-        self.lock().insert((owner, id.to_owned()), Arc::clone(&live));
-        live
-    }
-
-    fn end(&self, owner: Owner, id: &str) {
-        if let Some(live) = self.lock().remove(&(owner, id.to_owned())) {
-            live.told.send_modify(|(_, ended)| *ended = true);
-        }
-    }
-}
-
-impl Live {
-    /// Asks for an early end.
-    pub(super) fn cancel(&self) {
-        self.cancelled.send_replace(true);
-    }
-
-    /// Waits for the end.
-    pub(super) async fn ended(self: Arc<Self>) {
-        // The sender lives as long as we do.
-        drop(self.told.subscribe().wait_for(|(_, ended)| *ended).await);
-    }
-
-    /// How far it is.
-    fn status(&self) -> &'static str {
-        let (told, _) = *self.told.borrow();
-        if told == 0 { QUEUED } else { IN_PROGRESS }
-    }
-
-    fn events(&self) -> MutexGuard<'_, Vec<Bytes>> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes what a pump shows: whole events.
-    fn tell(&self, bytes: &Bytes) {
-        let mut events = self.events();
-        let mut start = 0;
-        for end in memchr::memmem::find_iter(bytes, b"\n\n") {
-            events.push(bytes.slice(start..end + 2));
-            start = end + 2;
-        }
-        let count = events.len();
-        drop(events);
-        self.told.send_modify(|(told, _)| *told = count);
-    }
-}
-
-/// Shows the events of an answer from number `at` on, as they come.
-pub(super) fn shown(live: Arc<Live>, at: usize) -> Body {
-    let told = live.told.subscribe();
-    let frames = stream::unfold((live, told, at), |(live, mut told, at)| async move {
-        told.wait_for(|(count, ended)| *count > at || *ended).await.ok()?;
-        let bytes = live.events().get(at..).unwrap_or_default().concat();
-        if bytes.is_empty() {
-            return None;
-        }
-        let next = at + memchr::memmem::find_iter(&bytes, b"\n\n").count();
-        Some((Ok(Frame::data(Bytes::from(bytes))), (live, told, next)))
-    });
-    StreamBody::new(frames).boxed_unsync()
-}
 
 /// Whether a body asks for an answer in the background.
 pub(super) fn is_asked_for(body: &[u8]) -> bool {
@@ -277,10 +182,6 @@ fn ended(encoder: &mut StreamEncoder, failure: Failure) -> Bytes {
     Bytes::from(out)
 }
 
-/// Before the model begins to answer.
-const QUEUED: &str = "queued";
-/// From then on.
-const IN_PROGRESS: &str = "in_progress";
 /// Nobody wants it any more.
 const CANCELLED: &str = "cancelled";
 
@@ -294,34 +195,8 @@ fn stopped() -> Failure {
     Failure::new(FailureKind::Internal, "the gateway was stopped before the end")
 }
 
-/// How often somebody who makes an answer says so.
-const BEAT: Duration = Duration::from_secs(1);
-/// After how long a silence nobody makes it any more.
-const SILENCE: Duration = Duration::from_secs(10);
 /// How often an answer that is made elsewhere is looked for.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// Tells other gateways that an answer is being made, and how far it is.
-fn say_alive(visit: &Visit, id: &str, status: &'static str) {
-    let store = &visit.app.store;
-    if store.is_shared() {
-        let status = Bytes::from_static(status.as_bytes());
-        store.put(visit.client.owner, Kind::Live, id, status, SILENCE);
-    }
-}
-
-/// How far another gateway is with this answer, as far as one can tell; `None`: it makes none.
-async fn elsewhere(visit: &Visit, id: &str) -> Option<&'static str> {
-    let store = &visit.app.store;
-    if !store.is_shared() {
-        return None;
-    }
-    match store.get_one(visit.client.owner, Kind::Live, id).await {
-        Some(status) if status == IN_PROGRESS => Some(IN_PROGRESS),
-        Some(_) => Some(QUEUED),
-        None => store.is_away().then_some(QUEUED),
-    }
-}
 
 fn is_unfinished(object: &[u8]) -> bool {
     status(object).is_some_and(|it| it == QUEUED || it == IN_PROGRESS)

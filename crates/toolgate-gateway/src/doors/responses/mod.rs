@@ -12,11 +12,12 @@ mod compact;
 mod conversations;
 mod create;
 mod door;
+mod live;
 mod page;
 mod prewarm;
 mod socket;
 mod stored;
 
-pub(crate) use background::LiveAnswers;
 pub(crate) use door::responses;
+pub(crate) use live::LiveAnswers;
 pub(super) use page::parameter;

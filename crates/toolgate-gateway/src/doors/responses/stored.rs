@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use toolgate_core::json::{Raw, write};
 
-use super::background;
 use super::door::{json, wrong};
 use super::page::{Page, parameter};
+use super::{background, live};
 use crate::doors::Visit;
 use crate::reply::{self, Reply};
 use crate::session::{self, Record, Refused, away};
@@ -39,7 +39,7 @@ pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Rep
         Some(Err(_)) => return Err(wrong("starting_after: must be a sequence number")),
     };
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
-        return Ok(reply::stream("text/event-stream", background::shown(live, after)));
+        return Ok(reply::stream("text/event-stream", live::shown(live, after)));
     }
     let events = match background::events(visit, id).await {
         Some(events) => from(&events, after),

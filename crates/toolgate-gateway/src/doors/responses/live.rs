@@ -1,0 +1,136 @@
+//! Answers in the making: those of this gateway, and what gateways that share a store tell each other.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::Frame;
+use tokio::sync::watch;
+
+use crate::auth::Owner;
+use crate::doors::Visit;
+use crate::reply::Body;
+use crate::store::Kind;
+
+/// Before the model begins to answer.
+pub(super) const QUEUED: &str = "queued";
+/// From then on.
+pub(super) const IN_PROGRESS: &str = "in_progress";
+/// The answers that are being made in the background.
+#[derive(Debug, Default)]
+pub struct LiveAnswers(Mutex<HashMap<(Owner, String), Arc<Live>>>);
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Live {
+    events: Mutex<Vec<Bytes>>,
+    /// How many events there are, and whether these are all.
+    told: watch::Sender<(usize, bool)>,
+    pub(super) cancelled: watch::Sender<bool>,
+}
+
+impl LiveAnswers {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Owner, String), Arc<Live>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, owner: Owner, id: &str) -> Option<Arc<Live>> {
+        self.lock().get(&(owner, id.to_owned())).cloned()
+    }
+
+    pub(super) fn begin(&self, owner: Owner, id: &str) -> Arc<Live> {
+        let live = Arc::new(Live {
+            events: Mutex::default(),
+            told: watch::Sender::new((0, false)),
+            cancelled: watch::Sender::new(false),
+        });
+        self.lock().insert((owner, id.to_owned()), Arc::clone(&live));
+        live
+    }
+
+    pub(super) fn end(&self, owner: Owner, id: &str) {
+        if let Some(live) = self.lock().remove(&(owner, id.to_owned())) {
+            live.told.send_modify(|(_, ended)| *ended = true);
+        }
+    }
+}
+
+impl Live {
+    /// Asks for an early end.
+    pub(super) fn cancel(&self) {
+        self.cancelled.send_replace(true);
+    }
+
+    /// Waits for the end.
+    pub(super) async fn ended(self: Arc<Self>) {
+        // The sender lives as long as we do.
+        drop(self.told.subscribe().wait_for(|(_, ended)| *ended).await);
+    }
+
+    /// How far it is.
+    pub(super) fn status(&self) -> &'static str {
+        let (told, _) = *self.told.borrow();
+        if told == 0 { QUEUED } else { IN_PROGRESS }
+    }
+
+    pub(super) fn events(&self) -> MutexGuard<'_, Vec<Bytes>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what a pump shows: whole events.
+    pub(super) fn tell(&self, bytes: &Bytes) {
+        let mut events = self.events();
+        let mut start = 0;
+        for end in memchr::memmem::find_iter(bytes, b"\n\n") {
+            events.push(bytes.slice(start..end + 2));
+            start = end + 2;
+        }
+        let count = events.len();
+        drop(events);
+        self.told.send_modify(|(told, _)| *told = count);
+    }
+}
+
+/// Shows the events of an answer from number `at` on, as they come.
+pub(super) fn shown(live: Arc<Live>, at: usize) -> Body {
+    let told = live.told.subscribe();
+    let frames = stream::unfold((live, told, at), |(live, mut told, at)| async move {
+        told.wait_for(|(count, ended)| *count > at || *ended).await.ok()?;
+        let bytes = live.events().get(at..).unwrap_or_default().concat();
+        if bytes.is_empty() {
+            return None;
+        }
+        let next = at + memchr::memmem::find_iter(&bytes, b"\n\n").count();
+        Some((Ok(Frame::data(Bytes::from(bytes))), (live, told, next)))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// How often somebody who makes an answer says so.
+pub(super) const BEAT: Duration = Duration::from_secs(1);
+/// After how long a silence nobody makes it any more.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Tells other gateways that an answer is being made, and how far it is.
+pub(super) fn say_alive(visit: &Visit, id: &str, status: &'static str) {
+    let store = &visit.app.store;
+    if store.is_shared() {
+        let status = Bytes::from_static(status.as_bytes());
+        store.put(visit.client.owner, Kind::Live, id, status, SILENCE);
+    }
+}
+
+/// How far another gateway is with this answer, as far as one can tell; `None`: it makes none.
+pub(super) async fn elsewhere(visit: &Visit, id: &str) -> Option<&'static str> {
+    let store = &visit.app.store;
+    if !store.is_shared() {
+        return None;
+    }
+    match store.get_one(visit.client.owner, Kind::Live, id).await {
+        Some(status) if status == IN_PROGRESS => Some(IN_PROGRESS),
+        Some(_) => Some(QUEUED),
+        None => store.is_away().then_some(QUEUED),
+    }
+}
