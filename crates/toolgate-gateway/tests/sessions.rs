@@ -18,6 +18,7 @@ mod sessions {
     mod isolation;
     mod listed;
     mod mixed;
+    mod replicas;
     mod shared;
     mod sockets;
     mod stored;

@@ -311,11 +311,20 @@ impl Store {
         }
     }
 
-    /// Whether other processes see it too.
+    /// Whether other processes may see it too.
     pub fn is_shared(&self) -> bool {
         match &self.place {
-            Place::Memory(_) | Place::Sqlite(_) => false,
-            Place::Valkey(_) => true,
+            Place::Memory(_) => false,
+            Place::Sqlite(_) | Place::Valkey(_) => true,
+        }
+    }
+
+    /// Whether no other process uses it now.
+    pub async fn is_alone(&self) -> bool {
+        match &self.place {
+            Place::Memory(_) => true,
+            Place::Sqlite(sqlite) => sqlite.is_alone().await,
+            Place::Valkey(_) => false,
         }
     }
 

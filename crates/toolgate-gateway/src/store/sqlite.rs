@@ -195,6 +195,11 @@ impl Sqlite {
         self.asked(ask).await.unwrap_or(false)
     }
 
+    /// Whether no other process uses the file.
+    pub(super) async fn is_alone(&self) -> bool {
+        self.shared.tail.lock().await.as_mut().is_some_and(Tail::is_alone)
+    }
+
     /// Waits until what was written before would survive.
     pub(super) async fn settle(&self) {
         let save = |tail: &mut Tail| tail.is_alone() && self.shared.save(tail);

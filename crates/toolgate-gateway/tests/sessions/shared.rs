@@ -24,7 +24,7 @@ impl File {
     }
 
     /// A gateway on it that remembers nothing but what is in it.
-    async fn gate(&self, script: Script) -> Gate {
+    pub(crate) async fn gate(&self, script: Script) -> Gate {
         let settings = format!("store = \"sqlite:{}\"", self.path().display());
         Gate::with(SimConfig::scripted(script), &settings).await
     }

@@ -5,7 +5,6 @@
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use toolgate_core::canon::{DecodeOptions, Encoder as _, Event, Failure, FailureKind, Start};
@@ -16,7 +15,7 @@ use toolgate_core::responses::{
 use toolgate_core::translate::Echo;
 
 use super::door::{DIALECT, json, wrong};
-use super::live::{BEAT, IN_PROGRESS, Live, QUEUED, elsewhere, say_alive, shown};
+use super::live::{BEAT, IN_PROGRESS, LOOK, Live, QUEUED, elsewhere, progress, say_alive, shown};
 use crate::doors::Visit;
 use crate::doors::turns::{self, Answered, Keeping};
 use crate::reply::{self, Reply};
@@ -90,7 +89,7 @@ impl Task {
             }
         }
         let (app, owner) = (&self.visit.app, self.visit.client.owner);
-        if Record::get(app, owner, &self.id).await.is_some() {
+        if self.record().await.is_some() {
             let mut shown = Shown::default();
             for event in self.live.events().iter() {
                 shown.push(event, encoder.settings(), &[]);
@@ -115,7 +114,7 @@ impl Task {
             if tokio::time::timeout(BEAT, heard).await.is_ok() {
                 return;
             }
-            let record = Record::get(&self.visit.app, self.visit.client.owner, &self.id).await;
+            let record = self.record().await;
             let is_wanted =
                 record.is_some_and(|it| status(&it.answer).as_deref() != Some(CANCELLED));
             if !is_wanted && !store.is_away() {
@@ -149,7 +148,7 @@ impl Task {
                 // What had ended well before that is what it is.
                 if is_cancelled && status(&whole.json).as_deref() == Some("failed") {
                     self.keep(&restated(&whole.json, CANCELLED, None)).await;
-                } else {
+                } else if self.record().await.is_some() {
                     keeping.keeper.keep(&keeping.echo, &whole, true).await;
                 }
             }
@@ -159,10 +158,14 @@ impl Task {
 
     /// Keeps the object, unless it was deleted.
     async fn keep(&self, answer: &Whole) {
-        let (app, owner) = (&self.visit.app, self.visit.client.owner);
-        if let Some(record) = Record::get(app, owner, &self.id).await {
-            record.put_answer(app, owner, &self.id, answer);
+        if let Some(record) = self.record().await {
+            record.put_answer(&self.visit.app, self.visit.client.owner, &self.id, answer);
         }
+    }
+
+    /// What is kept of it, unless it was deleted.
+    async fn record(&self) -> Option<Record> {
+        Record::get(&self.visit.app, self.visit.client.owner, &self.id).await
     }
 
     fn tell(&self, bytes: &Bytes) {
@@ -195,9 +198,6 @@ fn stopped() -> Failure {
     Failure::new(FailureKind::Internal, "the gateway was stopped before the end")
 }
 
-/// How often an answer that is made elsewhere is looked for.
-const LOOK: Duration = Duration::from_millis(200);
-
 fn is_unfinished(object: &[u8]) -> bool {
     status(object).is_some_and(|it| it == QUEUED || it == IN_PROGRESS)
 }
@@ -207,12 +207,7 @@ pub(super) async fn settled(visit: &Visit, id: &str, object: Bytes) -> Bytes {
     if !is_unfinished(&object) {
         return object;
     }
-    let here = visit.app.live.get(visit.client.owner, id).map(|live| live.status());
-    let progress = match here {
-        Some(status) => Some(status),
-        None => elsewhere(visit, id).await,
-    };
-    if let Some(status) = progress {
+    if let Some(status) = progress(&visit.app, visit.client.owner, id).await {
         return Bytes::from(restated(&object, status, None).json);
     }
     // It may have ended since it was looked for.
@@ -228,10 +223,10 @@ pub(super) async fn settled(visit: &Visit, id: &str, object: Bytes) -> Bytes {
 
 /// Cancels an answer that is made elsewhere.
 pub(super) async fn cancel_elsewhere(visit: &Visit, id: &str, object: Bytes) -> Bytes {
-    if !is_unfinished(&object) || elsewhere(visit, id).await.is_none() {
+    let (app, owner) = (&visit.app, visit.client.owner);
+    if !is_unfinished(&object) || elsewhere(app, owner, id).await.is_none() {
         return object;
     }
-    let (app, owner) = (&visit.app, visit.client.owner);
     let cancelled = restated(&object, CANCELLED, None);
     if let Some(record) = Record::get(app, owner, id).await {
         record.put_answer(app, owner, id, &cancelled);
@@ -257,7 +252,7 @@ pub(super) async fn events(visit: &Visit, id: &str) -> Option<Bytes> {
     let (store, owner) = (&visit.app.store, visit.client.owner);
     loop {
         // In this order: an end between the two looks is not missed.
-        let is_elsewhere = elsewhere(visit, id).await.is_some();
+        let is_elsewhere = elsewhere(&visit.app, owner, id).await.is_some();
         let events = session::events(&visit.app, owner, id).await;
         if events.is_some() || !is_elsewhere || store.is_away() {
             return events;

@@ -10,6 +10,7 @@ use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::Frame;
 use tokio::sync::watch;
 
+use crate::app::App;
 use crate::auth::Owner;
 use crate::doors::Visit;
 use crate::reply::Body;
@@ -113,6 +114,8 @@ pub(super) fn shown(live: Arc<Live>, at: usize) -> Body {
 pub(super) const BEAT: Duration = Duration::from_secs(1);
 /// After how long a silence nobody makes it any more.
 const SILENCE: Duration = Duration::from_secs(10);
+/// How often an answer that is made elsewhere is looked for.
+pub(super) const LOOK: Duration = Duration::from_millis(200);
 /// Tells other gateways that an answer is being made, and how far it is.
 pub(super) fn say_alive(visit: &Visit, id: &str, status: &'static str) {
     let store = &visit.app.store;
@@ -122,15 +125,34 @@ pub(super) fn say_alive(visit: &Visit, id: &str, status: &'static str) {
     }
 }
 
-/// How far another gateway is with this answer, as far as one can tell; `None`: it makes none.
-pub(super) async fn elsewhere(visit: &Visit, id: &str) -> Option<&'static str> {
-    let store = &visit.app.store;
-    if !store.is_shared() {
+/// How far an answer is, as far as one can tell; `None`: nobody makes it.
+pub(crate) async fn progress(app: &App, owner: Owner, id: &str) -> Option<&'static str> {
+    match app.live.get(owner, id) {
+        Some(live) => Some(live.status()),
+        None => elsewhere(app, owner, id).await,
+    }
+}
+
+/// How far another gateway is with this answer; `None`: it makes none.
+pub(super) async fn elsewhere(app: &App, owner: Owner, id: &str) -> Option<&'static str> {
+    let store = &app.store;
+    // What one that was killed has left says nothing.
+    if store.is_alone().await {
         return None;
     }
-    match store.get_one(visit.client.owner, Kind::Live, id).await {
+    match store.get_one(owner, Kind::Live, id).await {
         Some(status) if status == IN_PROGRESS => Some(IN_PROGRESS),
         Some(_) => Some(QUEUED),
         None => store.is_away().then_some(QUEUED),
     }
+}
+
+/// Waits, not for ever, until no other gateway makes an answer.
+pub(super) async fn ended_elsewhere(app: &App, owner: Owner, id: &str) {
+    let ended = async {
+        while !app.store.is_away() && elsewhere(app, owner, id).await.is_some() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    drop(tokio::time::timeout(SILENCE, ended).await);
 }

@@ -65,12 +65,18 @@ fn from(events: &Bytes, at: usize) -> Bytes {
 /// `DELETE /v1/responses/{id}`
 pub(super) async fn delete(visit: &Visit, id: &str) -> Result<Reply, Refused> {
     object(visit, id).await?;
-    if let Some(live) = visit.app.live.get(visit.client.owner, id) {
+    let (app, owner) = (&visit.app, visit.client.owner);
+    if let Some(live) = app.live.get(owner, id) {
         live.cancel();
         // What it still writes down is deleted with the rest.
         live.ended().await;
     }
-    session::delete_response(&visit.app, visit.client.owner, id).await;
+    session::delete_response(app, owner, id).await;
+    live::ended_elsewhere(app, owner, id).await;
+    if object(visit, id).await.is_ok() {
+        // It was written down in the same moment.
+        session::delete_response(app, owner, id).await;
+    }
     let mut out = b"{".to_vec();
     write::key(&mut out, "id");
     write::string(&mut out, id);
