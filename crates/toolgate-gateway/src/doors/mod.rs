@@ -12,6 +12,6 @@ mod visit;
 
 pub(crate) use gemini::{gemini, native};
 pub(crate) use models::models;
-pub(crate) use responses::{LiveAnswers, responses};
+pub(crate) use responses::{LiveAnswers, is_unfinished, progress, responses};
 pub(crate) use turns::{count_tokens, turn};
 pub(crate) use visit::{Visit, unread};

@@ -16,6 +16,7 @@ use super::record::{self, Asked, Record, Whole};
 use super::refused::{Refused, away};
 use crate::app::App;
 use crate::auth::Owner;
+use crate::doors::{is_unfinished, progress};
 use crate::store::Kind;
 
 /// What stands before a question.
@@ -52,6 +53,10 @@ pub(super) struct Chain {
 /// itself, or was deleted.
 pub(super) async fn chain(app: &App, owner: Owner, id: &str) -> Option<Chain> {
     let last = Record::get(app, owner, id).await?;
+    Some(chain_to(app, owner, id, last).await)
+}
+
+async fn chain_to(app: &App, owner: Owner, id: &str, last: Record) -> Chain {
     let mut path = last.behind.path.clone();
     let mut records = Record::all(app, owner, &path).await;
     path.push(id.to_owned());
@@ -76,7 +81,7 @@ pub(super) async fn chain(app: &App, owner: Owner, id: &str) -> Option<Chain> {
     if !ageing.is_empty() {
         record::renew(app, owner, &ageing).await;
     }
-    Some(Chain { path, pairs, missing, conversation })
+    Chain { path, pairs, missing, conversation }
 }
 
 /// Whether there was an answer that was deleted.
@@ -111,7 +116,14 @@ pub(super) async fn said_until(app: &App, owner: Owner, id: &str) -> Result<Unti
         param: Some("previous_response_id"),
         code: Some("previous_response_not_found"),
     };
-    let chain = chain(app, owner, id).await.ok_or_else(missing)?;
+    // Messages of Anthropic's are kept beside them.
+    let last = Record::get(app, owner, id).await.filter(|_| id.starts_with("resp_"));
+    let last = last.ok_or_else(missing)?;
+    if is_unfinished(&last.answer) && progress(app, owner, id).await.is_some() {
+        let reason = format!("`{id}` is still being made; go on from it when it is done");
+        return Err(Path::Root.field("previous_response_id").bad(reason).into());
+    }
+    let chain = chain_to(app, owner, id, last).await;
     if !chain.missing.is_empty() && app.store.is_away() {
         return Err(away().into());
     }

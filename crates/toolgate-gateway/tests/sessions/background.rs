@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
 
-use super::support::{Gate, grammar, words};
+use super::support::{Gate, asked, grammar, words};
 
 const MODEL: &str = "gemini-3-flash";
 
@@ -131,4 +131,19 @@ async fn whoever_watches_a_cancelled_response_sees_its_end() {
         assert_eq!(last["response"]["output"], cancelled["output"]);
         assert_eq!(gate.get(&at).await.text, watched.text, "and so does whoever comes later");
     }
+}
+
+/// There is no answer yet that could be gone on from.
+#[tokio::test]
+async fn what_is_being_made_is_not_gone_on_from() {
+    let (gate, hold) = Gate::held(Script::new().text("Yes.").times(0), "").await;
+    let queued = gate.respond(json!({"model": MODEL, "input": "one", "background": true})).await;
+    let next = json!({"model": MODEL, "input": "two", "previous_response_id": queued["id"]});
+    let refused = gate.post("/v1/responses", next.clone()).await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert_eq!(refused.json()["error"]["param"], "previous_response_id", "{refused:?}");
+    hold.set(false);
+    until(&gate, &queued, "completed").await;
+    gate.respond(next).await;
+    assert_eq!(asked(&gate).concat(), "oneYes.two");
 }

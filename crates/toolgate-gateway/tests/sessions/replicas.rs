@@ -34,6 +34,8 @@ async fn r127_another_gateway_on_the_file_shows_what_is_being_made() {
     let (maker, hold, other) = two(&file).await;
     let queued = begun(&maker, "go").await;
     assert_eq!(other.get(&path(&queued, "")).await.ok()["status"], "queued");
+    let next = json!({"model": MODEL, "input": "next", "previous_response_id": queued["id"]});
+    assert_eq!(other.post("/v1/responses", next).await.status, 400);
     let at = path(&queued, "?stream=true");
     let (streamed, ()) = tokio::join!(other.get(&at), async { hold.set(false) });
     grammar::check_stream(streamed.text.as_bytes()).unwrap();

@@ -111,3 +111,17 @@ async fn an_unknown_thread_is_sent_again() {
     assert_eq!(got.status, 404);
     assert_eq!(got.json()["error"]["details"]["error_code"], "thread_not_found");
 }
+
+/// Messages and responses are kept side by side, and neither is the other.
+#[tokio::test]
+async fn a_message_is_no_response_to_go_on_from() {
+    let gate = Gate::scripted(stepping(1)).await;
+    let message = gate.post("/v1/messages", first()).await.ok();
+    let body =
+        json!({"model": "gemini-3-flash", "input": "x", "previous_response_id": message["id"]});
+    let refused = gate.post("/v1/responses", body).await;
+    assert_eq!(refused.json()["error"]["code"], "previous_response_not_found", "{refused:?}");
+    let response = gate.respond(json!({"model": "gemini-3-flash", "input": "x"})).await;
+    let refused = gate.post("/v1/messages", next(&response["id"], &json!("toolu_1"))).await;
+    assert_eq!(refused.json()["error"]["details"]["error_code"], "thread_not_found");
+}

@@ -15,7 +15,10 @@ use toolgate_core::responses::{
 use toolgate_core::translate::Echo;
 
 use super::door::{DIALECT, json, wrong};
-use super::live::{BEAT, IN_PROGRESS, LOOK, Live, QUEUED, elsewhere, progress, say_alive, shown};
+use super::live::{
+    BEAT, IN_PROGRESS, LOOK, Live, QUEUED, elsewhere, is_unfinished, progress, say_alive, shown,
+    status,
+};
 use crate::doors::Visit;
 use crate::doors::turns::{self, Answered, Keeping};
 use crate::reply::{self, Reply};
@@ -198,10 +201,6 @@ fn stopped() -> Failure {
     Failure::new(FailureKind::Internal, "the gateway was stopped before the end")
 }
 
-fn is_unfinished(object: &[u8]) -> bool {
-    status(object).is_some_and(|it| it == QUEUED || it == IN_PROGRESS)
-}
-
 /// A stored object as it is now: what nobody makes any more has failed.
 pub(super) async fn settled(visit: &Visit, id: &str, object: Bytes) -> Bytes {
     if !is_unfinished(&object) {
@@ -259,10 +258,6 @@ pub(super) async fn events(visit: &Visit, id: &str) -> Option<Bytes> {
         }
         tokio::time::sleep(LOOK).await;
     }
-}
-
-fn status(object: &[u8]) -> Option<String> {
-    session::text_of(&session::fields_of(object), "status")
 }
 
 fn restated(object: &[u8], status: &str, failure: Option<&Failure>) -> Whole {

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::auth::Owner;
 use crate::doors::Visit;
 use crate::reply::Body;
+use crate::session;
 use crate::store::Kind;
 
 /// Before the model begins to answer.
@@ -155,4 +156,14 @@ pub(super) async fn ended_elsewhere(app: &App, owner: Owner, id: &str) {
         }
     };
     drop(tokio::time::timeout(SILENCE, ended).await);
+}
+
+/// Whether an object says that it is being made.
+pub(crate) fn is_unfinished(object: &[u8]) -> bool {
+    status(object).is_some_and(|it| it == QUEUED || it == IN_PROGRESS)
+}
+
+/// What an object says of itself.
+pub(super) fn status(object: &[u8]) -> Option<String> {
+    session::text_of(&session::fields_of(object), "status")
 }

@@ -19,5 +19,5 @@ mod socket;
 mod stored;
 
 pub(crate) use door::responses;
-pub(crate) use live::LiveAnswers;
+pub(crate) use live::{LiveAnswers, is_unfinished, progress};
 pub(super) use page::parameter;
