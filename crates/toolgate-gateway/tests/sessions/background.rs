@@ -147,3 +147,30 @@ async fn what_is_being_made_is_not_gone_on_from() {
     gate.respond(next).await;
     assert_eq!(asked(&gate).concat(), "oneYes.two");
 }
+
+/// Whoever leaves before the model has said a word knows the id, and sees the rest later. Signs of
+/// life are no answer.
+#[tokio::test]
+async fn a_background_stream_begins_before_the_model_does() {
+    let script = Script::new().text("A story.").times(0);
+    let (gate, hold) = Gate::held(script, "[liveness]\nping_seconds = 1").await;
+    let body = json!({"model": MODEL, "input": "x", "background": true, "stream": true});
+    for count in [1, 2] {
+        hold.set(true);
+        let events = gate.first_events("/v1/responses", &body, count).await;
+        let seen = events.len();
+        assert_eq!(events[0]["type"], "response.created");
+        assert!(events[1..].iter().all(|event| event["type"] == "response.in_progress"));
+        let queued = &events[0]["response"];
+        assert_eq!(gate.get(&path(queued, "")).await.ok()["status"], "queued");
+        let whole = path(queued, "?stream=true");
+        let rest = path(queued, &format!("?stream=true&starting_after={}", seen - 1));
+        let watch = async { tokio::join!(gate.get(&whole), gate.get(&rest)) };
+        let ((whole, rest), ()) = tokio::join!(watch, async { hold.set(false) });
+        grammar::check_stream(whole.text.as_bytes()).unwrap();
+        let all = whole.events();
+        assert_eq!(all[..seen], events);
+        assert_eq!(all[seen..], rest.events());
+        assert_eq!(all.last().unwrap()["type"], "response.completed");
+    }
+}

@@ -160,6 +160,21 @@ impl Gate {
         (report, Got { status, text: String::from_utf8(bytes.to_vec()).unwrap() })
     }
 
+    /// The first events of a stream, as many as wanted. Then the client leaves.
+    pub(crate) async fn first_events(&self, path: &str, body: &Value, count: usize) -> Vec<Value> {
+        let url = format!("http://{}{path}", self.running.addr);
+        let request = Request::post(url).header("authorization", "Bearer a");
+        let request = request.body(Full::new(Bytes::from(body.to_string()))).unwrap();
+        let response = self.client.request(request).await.unwrap();
+        let mut got = Got { status: response.status().as_u16(), text: String::new() };
+        let mut body = response.into_body();
+        while got.text.matches("\n\n").count() < count {
+            let frame = body.frame().await.unwrap().unwrap().into_data().unwrap();
+            got.text.push_str(std::str::from_utf8(&frame).unwrap());
+        }
+        got.events()
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Got {
         self.send(Method::GET, path, "a", None).await
     }

@@ -43,13 +43,19 @@ pub(super) async fn begin(visit: Visit, opened: Opened) -> Result<Reply, Refused
     if !echo.is_stored() {
         return Err(wrong("background: needs store, which is false"));
     }
-    let encoder = StreamEncoder::new(echo.clone(), visit.stamp(), visit.app.sealer.clone());
+    let mut encoder = StreamEncoder::new(echo.clone(), visit.stamp(), visit.app.sealer.clone());
     let id = encoder.response_id().to_owned();
     let queued = restated(&encoder.response(), QUEUED, None);
     let live = visit.app.live.begin(visit.client.owner, &id);
+    let mut opening = Vec::new();
+    encoder.event(&Event::Start(Start::default()), &mut opening);
+    let opening = Bytes::from(opening);
+    // Who leaves before the model answers knows what to come back for.
+    live.tell(&first_of(&opening));
     say_alive(&visit, &id, QUEUED);
     opened.keeper.keep(&Echo::Responses(echo), &queued, false).await;
-    let task = Task { visit: visit.clone(), live: Arc::clone(&live), keeper: opened.keeper, id };
+    let (keeper, live_here) = (opened.keeper, Arc::clone(&live));
+    let task = Task { visit: visit.clone(), live: live_here, keeper, id, opening };
     let mut ask = Ask::new(DIALECT, opened.body, visit.client.owner);
     (ask.before, ask.stream) = (opened.before, Some(Framing::Sse));
     visit.app.tasks.spawn(task.run(ask, encoder));
@@ -62,6 +68,8 @@ struct Task {
     live: Arc<Live>,
     keeper: Keeper,
     id: String,
+    /// The events before the first word.
+    opening: Bytes,
 }
 
 impl Task {
@@ -81,12 +89,12 @@ impl Task {
                 }
             }
             Some(Err(failure)) => {
-                let events = ended(&mut encoder, failure);
+                let events = self.ended(&mut encoder, failure);
                 self.keep(&encoder.object().into()).await;
                 self.tell(&events);
             }
             None => {
-                let events = ended(&mut encoder, cancelled());
+                let events = self.ended(&mut encoder, cancelled());
                 self.keep(&restated(&encoder.response(), CANCELLED, None)).await;
                 self.tell(&events);
             }
@@ -171,6 +179,13 @@ impl Task {
         Record::get(&self.visit.app, self.visit.client.owner, &self.id).await
     }
 
+    /// The client has its answer already: a failure is one more thing to be asked for.
+    fn ended(&self, encoder: &mut StreamEncoder, failure: Failure) -> Bytes {
+        let mut out = self.opening.to_vec();
+        encoder.event(&Event::Fail(failure), &mut out);
+        Bytes::from(out)
+    }
+
     fn tell(&self, bytes: &Bytes) {
         let before = self.live.status();
         self.live.tell(bytes);
@@ -180,12 +195,10 @@ impl Task {
     }
 }
 
-/// The client has its answer already: a failure is one more thing to be asked for.
-fn ended(encoder: &mut StreamEncoder, failure: Failure) -> Bytes {
-    let mut out = Vec::new();
-    encoder.event(&Event::Start(Start::default()), &mut out);
-    encoder.event(&Event::Fail(failure), &mut out);
-    Bytes::from(out)
+/// The first of some events.
+fn first_of(events: &Bytes) -> Bytes {
+    let end = memchr::memmem::find(events, b"\n\n");
+    events.slice(..end.map_or(events.len(), |end| end + 2))
 }
 
 /// Nobody wants it any more.

@@ -1,6 +1,7 @@
 //! Answers in the making: those of this gateway, and what gateways that share a store tell each other.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,10 @@ use crate::reply::Body;
 use crate::session;
 use crate::store::Kind;
 
+/// How events begin that say nothing of the answer.
+const CREATED: &[u8] = b"event: response.created\n";
+const ALIVE: &[u8] = b"event: response.in_progress\n";
+
 /// Before the model begins to answer.
 pub(super) const QUEUED: &str = "queued";
 /// From then on.
@@ -29,6 +34,8 @@ pub struct LiveAnswers(Mutex<HashMap<(Owner, String), Arc<Live>>>);
 #[derive(Debug)]
 pub(crate) struct Live {
     events: Mutex<Vec<Bytes>>,
+    /// Whether the model has begun to answer.
+    answers: AtomicBool,
     /// How many events there are, and whether these are all.
     told: watch::Sender<(usize, bool)>,
     pub(super) cancelled: watch::Sender<bool>,
@@ -46,6 +53,7 @@ impl LiveAnswers {
     pub(super) fn begin(&self, owner: Owner, id: &str) -> Arc<Live> {
         let live = Arc::new(Live {
             events: Mutex::default(),
+            answers: AtomicBool::new(false),
             told: watch::Sender::new((0, false)),
             cancelled: watch::Sender::new(false),
         });
@@ -74,21 +82,26 @@ impl Live {
 
     /// How far it is.
     pub(super) fn status(&self) -> &'static str {
-        let (told, _) = *self.told.borrow();
-        if told == 0 { QUEUED } else { IN_PROGRESS }
+        if self.answers.load(Ordering::Relaxed) { IN_PROGRESS } else { QUEUED }
     }
 
     pub(super) fn events(&self) -> MutexGuard<'_, Vec<Bytes>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what a pump shows: whole events.
+    /// Takes what is shown: whole events. The first of them may come twice: it does not wait for the
+    /// model.
     pub(super) fn tell(&self, bytes: &Bytes) {
         let mut events = self.events();
         let mut start = 0;
         for end in memchr::memmem::find_iter(bytes, b"\n\n") {
-            events.push(bytes.slice(start..end + 2));
+            let event = bytes.slice(start..end + 2);
             start = end + 2;
+            if !event.starts_with(CREATED) || events.is_empty() {
+                let is_opening = event.starts_with(CREATED) || event.starts_with(ALIVE);
+                self.answers.fetch_or(!is_opening, Ordering::Relaxed);
+                events.push(event);
+            }
         }
         let count = events.len();
         drop(events);
