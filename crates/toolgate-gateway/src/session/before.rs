@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use toolgate_core::canon::{BadRequest, DecodeOptions, Losses, Part, Request, ToolChoice};
-use toolgate_core::json::write;
+use toolgate_core::json::{Raw, write};
 use toolgate_core::translate::Dialect;
 use toolgate_core::{gemini, responses};
 
@@ -58,6 +58,21 @@ impl Before {
             Some((run.first()?.dialect, String::from_utf8(out).ok()?))
         };
         Self { turns: runs.filter_map(body).collect(), ..Self::default() }
+    }
+
+    /// What was said, one by one again.
+    pub(super) fn said(&self) -> Vec<Said> {
+        let mut said = Vec::new();
+        for (dialect, body) in &self.turns {
+            let name = match dialect {
+                Dialect::Gemini => "contents",
+                Dialect::Anthropic | Dialect::Chat | Dialect::Responses => "input",
+            };
+            let fields = items::fields_of(body.as_bytes());
+            let all = fields.get(name).and_then(Raw::items).unwrap_or_default();
+            said.extend(all.iter().map(|it| Said { dialect: *dialect, json: it.get().to_owned() }));
+        }
+        said
     }
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use toolgate_core::responses;
 use toolgate_core::translate::Dialect;
 
-use super::before::Said;
+use super::before::{Before, Said};
 use super::items;
 use super::record::Whole;
 
@@ -12,18 +12,20 @@ use super::record::Whole;
 #[derive(Clone, Debug)]
 pub(crate) struct Local {
     id: String,
-    /// The whole question, what was said before included.
+    /// The whole question, what its dialect said before included.
     body: Bytes,
+    /// What does not stand in it.
+    before: Vec<Said>,
     output: Vec<String>,
 }
 
 impl Local {
     /// A connection's last answer, if that is what this is.
-    pub(crate) fn new(body: Bytes, answer: &Whole) -> Option<Self> {
+    pub(crate) fn new(body: Bytes, before: &Before, answer: &Whole) -> Option<Self> {
         let said = answer.said();
         let fields = items::fields_of(&said);
         let id = answer.id()?.into_owned();
-        Some(Self { id, body, output: items::output_items(&fields) })
+        Some(Self { id, body, before: before.said(), output: items::output_items(&fields) })
     }
 
     /// All that was said up to the answer with this id, if this is it.
@@ -36,6 +38,7 @@ impl Local {
         let asked = asked.iter().filter(|item| !items::is_trigger(item));
         let asked = asked.map(|item| item.get().to_owned());
         let said = asked.chain(self.output.iter().cloned());
-        Some(said.map(|json| Said { dialect: Dialect::Responses, json }).collect())
+        let said = said.map(|json| Said { dialect: Dialect::Responses, json });
+        Some(self.before.iter().cloned().chain(said).collect())
     }
 }

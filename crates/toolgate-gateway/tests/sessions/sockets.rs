@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use toolgate_sim::{Fault, Script, SimConfig};
 
-use super::support::{Gate, items, tool, words};
+use super::support::{Gate, asked, items, tool, words};
 
 const MODEL: &str = "gemini-3-flash";
 
@@ -216,4 +216,26 @@ async fn an_idle_socket_holds_nothing() {
     socket.send(create(json!({"input": "Hi."}))).await;
     let refused = socket.answer().await.pop().unwrap();
     assert_eq!((&refused["type"], &refused["status"]), (&json!("error"), &json!(401)), "{refused}");
+}
+
+/// What a conversation holds in another dialect's form is part of what a connection goes on from.
+#[tokio::test]
+async fn r101_a_connection_goes_on_from_what_gemini_s_form_said() {
+    let gate = Gate::scripted(Script::new().text("Yes.").times(0)).await;
+    let mut socket = Socket::open_as(&gate, "a").await;
+    for input in ["one", "two"] {
+        let body = json!({"model": MODEL, "input": input, "conversation": "c"});
+        gate.post("/v1/gemini", body).await.ok();
+        let body = json!({"model": MODEL, "input": "and", "conversation": "c"});
+        gate.respond(body).await;
+    }
+    let warm = create(json!({"generate": false, "input": "warm", "conversation": "c"}));
+    let mut last = socket.response(warm).await;
+    for input in ["three", "four"] {
+        let body = create(json!({"input": input, "previous_response_id": last["id"]}));
+        last = socket.response(body).await;
+    }
+    let said = asked(&gate).concat();
+    assert_eq!(said, "oneYes.andYes.twoYes.andYes.warmthreeYes.four");
+    gate.check_signatures(true);
 }

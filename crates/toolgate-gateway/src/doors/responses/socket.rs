@@ -266,7 +266,7 @@ impl Answers {
         if prewarm::is_asked_for(&opened.body) {
             return match prewarm::answer(visit, &opened).await {
                 Ok(warm) => {
-                    self.local = Local::new(opened.body, &warm.whole);
+                    self.local = Local::new(opened.body, &opened.before, &warm.whole);
                     self.send(&warm.messages).await
                 }
                 Err(failure) => {
@@ -294,7 +294,7 @@ impl Answers {
             {
                 let signed = turns::is_signed(&pump, visit);
                 keeping.keeper.keep(&keeping.echo, &whole, signed).await;
-                self.local = Local::new(ask.body.clone(), &whole);
+                self.local = Local::new(ask.body.clone(), &ask.before, &whole);
             }
             self.send(&bytes).await?;
         }
