@@ -118,10 +118,14 @@ pub(super) async fn said_until(app: &App, owner: Owner, id: &str) -> Result<Unti
     };
     // Messages of Anthropic's are kept beside them.
     let last = Record::get(app, owner, id).await.filter(|_| id.starts_with("resp_"));
-    let last = last.ok_or_else(missing)?;
-    if is_unfinished(&last.answer) && progress(app, owner, id).await.is_some() {
-        let reason = format!("`{id}` is still being made; go on from it when it is done");
-        return Err(Path::Root.field("previous_response_id").bad(reason).into());
+    let mut last = last.ok_or_else(missing)?;
+    if is_unfinished(&last.answer) {
+        if progress(app, owner, id).await.is_some() {
+            let reason = format!("`{id}` is still being made; go on from it when it is done");
+            return Err(Path::Root.field("previous_response_id").bad(reason).into());
+        }
+        // It may have ended since it was looked for.
+        last = Record::get(app, owner, id).await.ok_or_else(missing)?;
     }
     let chain = chain_to(app, owner, id, last).await;
     if !chain.missing.is_empty() && app.store.is_away() {
