@@ -277,12 +277,12 @@ mod tests {
     #[test]
     fn an_opening_is_the_beginning() {
         let escaped = r#""a\n\u00e9\ud83d\ude00\\\"é😀\u0041b\t""#;
-        let raw = serde_json::value::RawValue::from_string(escaped.to_owned()).unwrap();
+        let raw = RawValue::from_string(escaped.to_owned()).unwrap();
         let text = Text::from_raw(&raw).unwrap();
         let whole = text.decode().into_owned();
         let long = whole.repeat(9);
         let literal = format!("\"{}\"", text.escaped().repeat(9));
-        let raw = serde_json::value::RawValue::from_string(literal).unwrap();
+        let raw = RawValue::from_string(literal).unwrap();
         let text = Text::from_raw(&raw).unwrap();
         for most in 0..=long.len() + 3 {
             let opening = text.opening(most);
