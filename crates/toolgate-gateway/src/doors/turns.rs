@@ -14,7 +14,7 @@ use toolgate_core::{anthropic, gemini};
 
 use super::Visit;
 use crate::reply::{self, Body, Reply};
-use crate::session::{self, Keeper, Refused, Shown, Whole};
+use crate::session::{self, Before, Keeper, Refused, Shown, Whole};
 use crate::turn::{self, Ask, First, Ledger, Plan, Prepared, Pump};
 
 /// A turn whose dialect the path says.
@@ -33,7 +33,7 @@ pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incomi
     match opened {
         Ok(None) => {}
         Ok(Some(opened)) => {
-            (ask.body, ask.collect) = (opened.body, true);
+            (ask.body, ask.before, ask.collect) = (opened.body, opened.before, true);
             keeper = Some(opened.keeper);
         }
         Err(refused) => return visit.refuse(dialect, &refused),
@@ -304,11 +304,12 @@ async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Refus
     }
     let body = visit.body(request).await?;
     // What a thread holds is sent with it, and counted with it.
-    let body = match session::open_thread(visit, &body).await? {
-        Some(opened) => opened.body,
-        None => body,
+    let (body, before) = match session::open_thread(visit, &body).await? {
+        Some(opened) => (opened.body, opened.before),
+        None => (body, Before::default()),
     };
-    let ask = Ask { counts: true, ..Ask::new(Dialect::Anthropic, body, visit.client.owner) };
+    let ask = Ask::new(Dialect::Anthropic, body, visit.client.owner);
+    let ask = Ask { counts: true, before, ..ask };
     let (target, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
     let mut plan = Plan::counting(visit, target, body);
     let patience = plan.idle();

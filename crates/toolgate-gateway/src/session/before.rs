@@ -38,6 +38,8 @@ pub(crate) struct Before {
     pub(crate) old_choice: bool,
     /// What was said and is no longer there.
     pub(crate) losses: Losses,
+    /// How many messages were put before the client's own, in its body.
+    pub(crate) earlier: usize,
 }
 
 impl Before {

@@ -35,7 +35,7 @@ pub(crate) use record::{Record, Shown, Whole, events};
 pub(crate) use refused::{Refused, away};
 pub(crate) use responses::{open as open_responses, text};
 pub(crate) use shared::Shared;
-pub(crate) use threads::open as open_thread;
+pub(crate) use threads::{open as open_thread, own_place};
 
 use bytes::Bytes;
 

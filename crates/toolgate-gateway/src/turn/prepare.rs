@@ -22,7 +22,7 @@ use super::{hidden, keep};
 use crate::app::{App, Current};
 use crate::auth::Owner;
 use crate::config::Meaning;
-use crate::session::{Before, splice};
+use crate::session::{Before, own_place, splice};
 
 /// A client's question, before anybody has looked into it.
 #[derive(Clone, Debug)]
@@ -124,6 +124,9 @@ pub(crate) async fn prepare(
     let Encoded { body, exchange, losses: more, signatures } =
         encode_request(&request, &target, &options).map_err(|bad| placed(bad, ask.door))?;
     losses.extend(more);
+    for loss in &mut losses {
+        own_place(&mut loss.at, ask.before.earlier);
+    }
     Ok(Prepared {
         echo,
         tools: exchange.tools.len(),
@@ -184,6 +187,10 @@ async fn understand<'a>(
         Failure::new(FailureKind::InvalidRequest, message)
     })?;
     let options = DecodeOptions { sealer: &app.sealer };
+    let own = |mut bad: BadRequest| {
+        own_place(&mut bad.at, ask.before.earlier);
+        bad
+    };
     let Decoded { mut request, echo, mut losses } = match &ask.path {
         Some((model, framing)) => {
             let is_stream = framing.is_some();
@@ -196,14 +203,14 @@ async fn understand<'a>(
             }
         }
         None if ask.counts => {
-            let decoded = anthropic::decode_count_tokens(body, &options)?;
+            let decoded = anthropic::decode_count_tokens(body, &options).map_err(own)?;
             Decoded {
                 request: decoded.request,
                 echo: Echo::Anthropic(decoded.echo),
                 losses: decoded.losses,
             }
         }
-        None => decode_request(ask.door, body, &options)?,
+        None => decode_request(ask.door, body, &options).map_err(own)?,
     };
     losses.extend(splice(&ask.before, &mut request, options)?);
     let meaning = current.config.models.meaning(&request.model);

@@ -104,6 +104,77 @@ async fn a_thread_is_counted_whole() {
     assert!(wrong.text.contains("thread.previous_message_id"), "{wrong:?}");
 }
 
+/// Whoever writes something else than a list there wants to say something.
+#[tokio::test]
+async fn messages_of_a_thread_are_a_list() {
+    let gate = Gate::scripted(Script::new().text("Hello.")).await;
+    let first = gate.post("/v1/messages", first()).await.ok();
+    for messages in [json!("Rain?"), json!({"role": "user", "content": "Rain?"}), json!(5)] {
+        for path in ["/v1/messages", "/v1/messages/count_tokens"] {
+            let mut body = next(&first["id"], &json!("toolu_1"));
+            body["messages"] = messages.clone();
+            let in_thread = gate.post(path, body.clone()).await;
+            assert_eq!(in_thread.status, 400, "{in_thread:?}");
+            let said = in_thread.json()["error"]["message"].clone();
+            assert!(said.as_str().unwrap().starts_with("messages: "), "{said}");
+        }
+    }
+    assert_eq!(gate.sim.requests().len(), 1);
+}
+
+/// Messages count from the first that the client has sent, not from the first of the thread.
+#[tokio::test]
+async fn places_in_a_thread_are_those_of_the_request() {
+    let gate = Gate::scripted(stepping(2)).await;
+    let first = gate.post("/v1/messages", first()).await.ok();
+    for path in ["/v1/messages", "/v1/messages/count_tokens"] {
+        let mut body = next(&first["id"], &call(&first));
+        body["messages"][0]["role"] = json!("usr");
+        let got = gate.post(path, body).await;
+        assert_eq!(got.status, 400, "{got:?}");
+        assert!(got.text.contains("\"messages[0].role: "), "{got:?}");
+    }
+    let mut body = next(&first["id"], &call(&first));
+    body["messages"][0]["mood"] = json!("grim");
+    let (report, got) = gate.reported("/v1/messages", &body).await;
+    let second = got.ok();
+    assert!(report.contains("\"messages[0].mood\""), "{report}");
+    let body = next(&second["id"], &call(&second));
+    let (report, _) = gate.reported("/v1/messages", &body).await;
+    assert!(report.contains("\"thread.messages[2].mood\""), "{report}");
+}
+
+/// `null` is what SDKs write for what was not set.
+#[tokio::test]
+async fn null_is_inherited_and_an_empty_list_is_not() {
+    let gate = Gate::new().await;
+    let mut previous = gate.post("/v1/messages", first()).await.ok();
+    for (given, has_tools) in [(json!(null), true), (json!([]), false), (json!(null), false)] {
+        let body = message(json!({
+            "thread": {"type": "continue", "previous_message_id": previous["id"]},
+            "system": null,
+            "tools": given,
+            "messages": [{"role": "user", "content": "Go on."}]
+        }));
+        previous = gate.post("/v1/messages", body).await.ok();
+        let asked = gate.last_asked();
+        assert!(asked["systemInstruction"].to_string().contains("Count."), "{asked}");
+        assert_eq!(asked["tools"].to_string().contains("step"), has_tools, "{asked}");
+    }
+}
+
+/// A member is what its name says, not how it is spelt.
+#[tokio::test]
+async fn a_thread_may_be_spelt_with_escapes() {
+    let gate = Gate::scripted(stepping(1)).await;
+    let spelt = |body: Value| body.to_string().replace("\"thread\"", "\"thre\\u0061d\"");
+    let lost = spelt(next(&json!("msg_lost"), &json!("toolu_1")));
+    assert_eq!(gate.post_text("/v1/messages", lost).await.status, 404);
+    let first = gate.post_text("/v1/messages", spelt(first())).await.ok();
+    gate.post_text("/v1/messages", spelt(next(&first["id"], &call(&first)))).await.ok();
+    assert_eq!(gate.last_asked()["contents"].as_array().unwrap().len(), 3);
+}
+
 #[tokio::test]
 async fn an_unknown_thread_is_sent_again() {
     let gate = Gate::new().await;
