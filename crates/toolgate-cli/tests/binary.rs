@@ -112,6 +112,27 @@ fn r142_levels_of_the_log_show_more_or_less() {
     }
 }
 
+/// A prompt is in no log either, not even where it is what is wrong with the request.
+#[test]
+fn r142_the_log_holds_no_prompt() {
+    let prompt = "Very private words. ".repeat(1000);
+    let mut server = Server::logging(&["serve", "--store", "memory"], "debug");
+    for (messages, status) in [
+        (format!("\"{prompt}\""), "HTTP/1.1 400"),
+        (format!(r#"[{{"role":"user","content":"{prompt}"}}]"#), "HTTP/1.1 200"),
+    ] {
+        let body =
+            format!(r#"{{"model":"gemini-3.6-flash","max_tokens":9,"messages":{messages}}}"#);
+        let answer = server.post("/v1/messages", &body);
+        assert!(answer.starts_with(status), "{answer}");
+    }
+    let _ = server.process.kill();
+    let mut log = String::new();
+    server.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(log.contains("messages: expected an array, found a string"), "{log}");
+    assert!(!log.contains("private"), "{log}");
+}
+
 #[test]
 fn what_is_unknown_is_named() {
     let binary = env!("CARGO_BIN_EXE_toolgate");

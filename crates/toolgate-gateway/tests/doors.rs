@@ -90,6 +90,69 @@ async fn a_body_that_is_no_object_is_told_so() {
     }
 }
 
+/// A value that is wrong may be a whole prompt: an error says what it is, not what it says.
+#[tokio::test]
+async fn errors_do_not_repeat_what_the_client_said() {
+    let lab = Lab::new().await;
+    let secret = "Secret words. ".repeat(10_000);
+    let messages = |name: &str, value: Value| {
+        let mut body =
+            json!({"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "x"}]});
+        body[name] = value;
+        body
+    };
+    let said = |role: &str, content: Value| json!([{"role": role, "content": content}]);
+    let (anthropic, chat) = ("/v1/messages", "/v1/chat/completions");
+    for (path, body, wanted) in [
+        (
+            anthropic,
+            messages("messages", json!(secret)),
+            "messages: expected an array, found a string",
+        ),
+        (
+            anthropic,
+            messages("max_tokens", json!(secret)),
+            "max_tokens: expected an integer, found a string",
+        ),
+        (
+            anthropic,
+            messages("top_p", json!({"a": secret})),
+            "top_p: expected a number, found an object",
+        ),
+        (anthropic, messages("model", json!([secret])), "model: expected a string, found an array"),
+        (
+            anthropic,
+            messages("messages", json!([secret])),
+            "messages[0]: expected an object, found a string",
+        ),
+        (
+            anthropic,
+            messages("messages", said(&secret, json!("x"))),
+            " is none of user, assistant, system",
+        ),
+        (chat, messages("messages", json!(secret)), "messages: expected an array, found a string"),
+        (chat, messages("messages", said(&secret, json!("x"))), "messages[0].role: "),
+        (chat, messages("messages", said("user", json!([secret]))), "messages[0].content[0]: "),
+        (
+            "/v1/responses",
+            json!({"model": "m", "input": "x", "temperature": secret}),
+            "temperature: expected a number, found a string",
+        ),
+        (
+            "/v1/gemini",
+            json!({"model": "m", "contents": secret}),
+            "contents: expected an array or an object, found a string",
+        ),
+    ] {
+        let got = lab.post(path, &body).await;
+        assert_eq!(got.status.as_u16(), 400, "{path}: {}", got.text());
+        let message = got.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(wanted), "{path}: {message}");
+        assert!(message.len() < 400, "{path}: {message}");
+        assert!(message.matches("Secret").count() < 20, "{path}: {message}");
+    }
+}
+
 /// What is wrong is named where a client looks for it.
 #[tokio::test]
 async fn broken_fields_are_named() {

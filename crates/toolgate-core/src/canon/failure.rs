@@ -1,5 +1,6 @@
 //! What went wrong, and whose fault it was.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A request that cannot be understood.
@@ -129,8 +130,30 @@ impl fmt::Debug for Failure {
     }
 }
 
+/// What a place or a reason may have of a client's own words, in bytes.
+const BRIEF: usize = 240;
+
 impl From<BadRequest> for Failure {
-    fn from(bad: BadRequest) -> Self {
-        Self::new(FailureKind::InvalidRequest, bad.to_string())
+    fn from(BadRequest { at, reason }: BadRequest) -> Self {
+        let at = brief(&at, BRIEF).into_owned();
+        let reason = brief(&reason, BRIEF).into_owned();
+        Self::new(FailureKind::InvalidRequest, BadRequest { at, reason }.to_string())
     }
+}
+
+/// A message that has at most about `most` bytes: of a longer one, the beginning and the end.
+///
+/// ```
+/// use toolgate_core::canon::brief;
+/// assert_eq!(brief("`x` is not a role", 40), "`x` is not a role");
+/// let long = format!("`{}` is not a role", "x".repeat(1000));
+/// assert_eq!(brief(&long, 40), "`xxxxxxxxxxxx…xxxxxxxxxxx` is not a role");
+/// ```
+pub fn brief(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let head = text.floor_char_boundary(most / 3);
+    let tail = text.ceil_char_boundary(text.len() - (most - most / 3));
+    Cow::Owned(format!("{}…{}", &text[..head], &text[tail..]))
 }

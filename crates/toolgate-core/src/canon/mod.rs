@@ -19,7 +19,7 @@ mod tool;
 pub use answer::{Answer, Assembler, CallLog, Item};
 pub use dialect::{DecodeOptions, Decoded, ErrorReply, Stamp};
 pub use event::{Encoder, Event, Finish, FinishReason, ServerActivity, Sink, Start, Usage};
-pub use failure::{BadRequest, Failure, FailureKind};
+pub use failure::{BadRequest, Failure, FailureKind, brief};
 pub use grammar::{Grammar, Ungrammatical};
 pub(crate) use id::LONG_TOKEN;
 pub use id::{IdGen, call_token, upstream_id};

@@ -30,6 +30,32 @@ pub enum Kind {
     String,
 }
 
+impl Kind {
+    /// The kind of a value, by its text.
+    pub(super) fn of(json: &str) -> Self {
+        match json.as_bytes().first() {
+            Some(b'{') => Self::Object,
+            Some(b'[') => Self::Array,
+            Some(b'"') => Self::String,
+            Some(b't' | b'f') => Self::Bool,
+            Some(b'n') | None => Self::Null,
+            Some(_) => Self::Number,
+        }
+    }
+
+    /// The kind in words, for a message: `a string`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Array => "an array",
+            Self::Bool => "a boolean",
+            Self::Null => "null",
+            Self::Number => "a number",
+            Self::Object => "an object",
+            Self::String => "a string",
+        }
+    }
+}
+
 impl Raw<'static> {
     /// Takes over text that is JSON; `None` where it is not.
     pub fn parse(json: String) -> Option<Self> {
@@ -64,14 +90,7 @@ impl<'a> Raw<'a> {
 
     /// What sort of value it is.
     pub fn kind(&self) -> Kind {
-        match self.get().as_bytes().first() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') | None => Kind::Null,
-            Some(_) => Kind::Number,
-        }
+        Kind::of(self.get())
     }
 
     /// The string, if it is one.

@@ -157,20 +157,47 @@ fn located<'a, T: Deserialize<'a>>(
     };
     let place = de::located::<T>(json).or_else(place);
     let (inner, reason) = place.unwrap_or_else(|| (String::new(), error.to_string()));
-    let (inner, reason) = (known(&inner), plain(reason));
     // serde_json's positions are relative to the slice, which would mislead below the root.
-    let reason = match (at, reason.rfind(" at line ")) {
-        (Path::Root, _) | (_, None) => reason,
-        (_, Some(end)) => reason[..end].to_owned(),
-    };
-    BadRequest { at: joined(at, inner), reason }
+    let is_root = matches!(at, Path::Root);
+    BadRequest { at: joined(at, known(&inner)), reason: plain(&reason, is_root) }
 }
 
-/// serde names the mirror that it could not fill. That is our name, not the client's.
-fn plain(reason: String) -> String {
-    let Some((before, rest)) = reason.split_once("expected struct ") else { return reason };
-    let is_name = |it: char| it.is_alphanumeric() || it == '_';
-    format!("{before}expected {}{}", de::OBJECT, rest.trim_start_matches(is_name))
+/// What serde says of a value, in words that a client's author knows and without the value: that may
+/// be a whole prompt.
+fn plain(reason: &str, with_position: bool) -> String {
+    // The value comes first. What was expected instead is ours, and so is what follows it.
+    let (value, rest) = match reason.rsplit_once(", expected ") {
+        Some((value, rest)) => (Some(value), rest),
+        None => (None, reason),
+    };
+    let (rest, position) = match rest.rfind(" at line ") {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let position = if with_position { position } else { "" };
+    let Some(value) = value else { return format!("{rest}{position}") };
+    let number = || value.split('`').nth(1).unwrap_or_default();
+    let found = match value.split([' ', '`']).nth(2).unwrap_or_default() {
+        _ if value.starts_with("invalid value: ") => {
+            return format!("{} is out of range{position}", number());
+        }
+        "boolean" | "floating" | "integer" => number(),
+        "map" => Kind::Object.words(),
+        "null" => Kind::Null.words(),
+        "sequence" => Kind::Array.words(),
+        "byte" | "character" | "string" => Kind::String.words(),
+        _ => "something else",
+    };
+    let expected = match rest {
+        "i64" => "an integer",
+        "f64" => "a number",
+        "a sequence" => Kind::Array.words(),
+        "a map" => Kind::Object.words(),
+        // serde names the mirror that it could not fill. That is our name, not the client's.
+        rest if rest.starts_with("struct ") => de::OBJECT,
+        rest => rest,
+    };
+    format!("expected {expected}, found {found}{position}")
 }
 
 /// serde_path_to_error writes `.` for the body itself and `?` for a place that it cannot name.
@@ -196,6 +223,10 @@ mod tests {
     struct Body<'a> {
         #[serde(borrow)]
         a: Option<Vec<Item<'a>>>,
+        #[serde(rename = "n")]
+        _n: Option<i64>,
+        #[serde(rename = "f")]
+        _f: Option<f64>,
     }
 
     #[derive(Debug, Deserialize)]
@@ -236,20 +267,32 @@ mod tests {
         let read = |json| read::<Body<'_>>(json, &Path::Root, &mut Losses::default());
         let error = read(r#"{"a":[{"text":"x"},{"text":5}]}"#).unwrap_err();
         assert_eq!(error.at, "a[1].text");
-        assert!(error.reason.starts_with("expected a string"), "{}", error.reason);
+        assert!(error.reason.starts_with("expected a string, found a number"), "{}", error.reason);
         assert!(read(r#"{"a":[]} x"#).is_err());
         assert_eq!(read(r#"{"a":"#).unwrap_err().at, "a");
         assert_eq!(read("{").unwrap_err().at, "");
         // A mirror is filled from an object and from nothing else; what it is called is our business.
         for (json, at, reason) in [
-            ("[]", "", "invalid type: sequence, expected an object"),
-            (" [[{}]]", "", "invalid type: sequence, expected an object"),
-            ("5", "", "invalid type: integer `5`, expected an object at line 1 column 1"),
-            (r#"{"a":[["x"]]}"#, "a[0]", "invalid type: sequence, expected an object"),
+            ("[]", "", "expected an object, found an array"),
+            (" [[{}]]", "", "expected an object, found an array"),
+            ("5", "", "expected an object, found 5 at line 1 column 1"),
+            (r#"{"a":[["x"]]}"#, "a[0]", "expected an object, found an array"),
+            (r#"{"a":[null]}"#, "a[0]", "expected an object, found null at line 1 column 10"),
+            (r#"{"a":{}}"#, "a", "expected an array, found an object at line 1 column 5"),
+            (r#"{"n":true}"#, "n", "expected an integer, found true at line 1 column 9"),
+            (r#"{"n":1.5}"#, "n", "expected an integer, found 1.5 at line 1 column 8"),
+            (r#"{"n":{}}"#, "n", "expected an integer, found an object at line 1 column 5"),
             (
-                r#"{"a":[null]}"#,
-                "a[0]",
-                "invalid type: null, expected an object at line 1 column 10",
+                r#"{"n":9223372036854775808}"#,
+                "n",
+                "9223372036854775808 is out of range at line 1 column 24",
+            ),
+            (r#"{"f":[]}"#, "f", "expected a number, found an array at line 1 column 5"),
+            (r#"{"a":"secret"}"#, "a", "expected an array, found a string at line 1 column 13"),
+            (
+                r#"{"n":"secret, expected struct A, expected i64 at line 9 ` \u000a"}"#,
+                "n",
+                "expected an integer, found a string at line 1 column 65",
             ),
         ] {
             let error = read(json).unwrap_err();

@@ -6,6 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 
+use super::Kind;
+
 /// A JSON string literal, quotes and escapes included.
 ///
 /// Moving a prompt from one body to another is a copy of bytes. The literal is always valid JSON
@@ -142,7 +144,10 @@ impl fmt::Debug for Text<'_> {
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(json)?;
-        Self::from_raw(raw).ok_or_else(|| D::Error::custom("expected a string"))
+        Self::from_raw(raw).ok_or_else(|| {
+            let found = Kind::of(raw.get()).words();
+            D::Error::custom(format_args!("expected a string, found {found}"))
+        })
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use toolgate_core::canon::{Call, Failure, FailureKind, Finish, Loss, LossCode, Losses, Usage};
+use toolgate_core::canon::{
+    Call, Failure, FailureKind, Finish, Loss, LossCode, Losses, Usage, brief,
+};
 use toolgate_core::gemini::Target;
 use toolgate_core::gemini::upstream::Profile;
 use toolgate_core::translate::Dialect;
@@ -15,6 +17,9 @@ use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
 use crate::metrics::{Outcome, failure_name};
+
+/// The most bytes of a message that the log holds: it may quote the request.
+const LOGGED: usize = 300;
 
 /// One request's account. Dropping it without an end means that the client went away.
 #[derive(Debug)]
@@ -124,10 +129,11 @@ impl Ledger {
     pub(crate) fn lost(&self, losses: &Losses) {
         for loss in losses {
             self.app.metrics.lost(loss.code);
+            let (at, detail) = (brief(&loss.at, LOGGED), brief(&loss.detail, LOGGED));
             if is_loud(loss.code) {
-                tracing::warn!(request = %self.request_id, at = %loss.at, tool = loss.tool.as_deref(), "{}", loss.detail);
+                tracing::warn!(request = %self.request_id, %at, tool = loss.tool.as_deref(), "{detail}");
             } else {
-                tracing::debug!(request = %self.request_id, at = %loss.at, code = ?loss.code, "{}", loss.detail);
+                tracing::debug!(request = %self.request_id, %at, code = ?loss.code, "{detail}");
             }
         }
     }
@@ -200,6 +206,7 @@ impl Ledger {
         self.app.metrics.timed(self.own, upstream);
         self.app.metrics.active.dec();
         let usage = finish.map(|finish| finish.usage).unwrap_or_default();
+        let said = failure.map(|failure| brief(&failure.message, LOGGED));
         tracing::info!(
             request = %self.request_id,
             door = self.door.name(),
@@ -214,7 +221,7 @@ impl Ledger {
             own_us = self.own.as_micros() as u64,
             outcome = ?outcome,
             failure = failure.map(|failure| failure_name(failure.kind)),
-            message = failure.map_or("answered", |failure| failure.message.as_str()),
+            message = said.as_deref().unwrap_or("answered"),
         );
     }
 }
