@@ -6,6 +6,7 @@ mod harness;
 
 use harness::{DOORS, Door, Got, Lab, golden_error, golden_stream};
 use serde_json::{Value, json};
+use toolgate_sim::{Fault, FaultRule, SimConfig, When};
 
 const SSE: &str = "text/event-stream";
 
@@ -220,6 +221,35 @@ async fn k4_errors_keep_their_meaning() {
                 let got = lab.post(door.path(), &door.ask(stream)).await;
                 refused(door, &got, status, retry_after);
             }
+        }
+    }
+}
+
+/// K4: a request that got into the way of another is asked for again; then it is overload.
+#[tokio::test]
+async fn k4_an_aborted_request_is_tried_again() {
+    let aborted = |when| {
+        let fault = Fault::Status {
+            code: 409,
+            message: String::new(),
+            retry_after: Some("0.001s".to_owned()),
+            quota: None,
+            html: false,
+        };
+        SimConfig { faults: vec![FaultRule { fault, when }], ..SimConfig::default() }
+    };
+    for door in DOORS {
+        for stream in [true, false] {
+            let lab = Lab::with(aborted(When::Requests(vec![1])), "").await;
+            let got = lab.post(door.path(), &door.ask(stream)).await;
+            door.check(&got, stream);
+            assert!(!door.is_error(&got), "{door:?} {}", got.text());
+            assert_eq!(lab.sim.requests().len(), 2, "{door:?}");
+            let lab = Lab::with(aborted(When::Always), "[upstream]\nretries = 1").await;
+            let got = lab.post(door.path(), &door.ask(stream)).await;
+            refused(door, &got, [529, 503, 503], Some("1"));
+            assert_ne!(got.header("x-should-retry"), Some("false"), "{door:?}");
+            assert_eq!(lab.sim.requests().len(), 2, "{door:?}");
         }
     }
 }

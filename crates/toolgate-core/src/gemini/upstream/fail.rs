@@ -192,6 +192,8 @@ fn kind(status: Option<u16>, error: &Error) -> FailureKind {
         Some(403) => FailureKind::Permission,
         Some(404) => FailureKind::NotFound,
         Some(408 | 504) => FailureKind::Timeout,
+        // `ABORTED`: it got into the way of another request. Nothing is wrong with it.
+        Some(409) if error.word.as_deref() != Some("ALREADY_EXISTS") => FailureKind::Overloaded,
         Some(413) => FailureKind::TooLarge,
         Some(429) if error.per_day || error.has_reason(&["dailyLimitExceeded"]) => {
             FailureKind::QuotaExhausted
