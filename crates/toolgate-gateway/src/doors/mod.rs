@@ -6,6 +6,7 @@ mod gemini;
 mod models;
 pub(crate) mod ops;
 mod passing;
+mod report;
 mod responses;
 pub(crate) mod turns;
 mod visit;

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use futures_util::stream;
-use http::header::{HeaderName, HeaderValue};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -13,6 +12,7 @@ use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
 use toolgate_core::{anthropic, gemini};
 
 use super::Visit;
+pub(crate) use super::report::{add_report, wants_report};
 use crate::reply::{self, Body, Reply};
 use crate::session::{self, Before, Keeper, Refused, Shown, Whole};
 use crate::turn::{self, Ask, First, Ledger, Plan, Prepared, Pump};
@@ -353,46 +353,4 @@ pub(crate) fn is_signed(pump: &Pump, visit: &Visit) -> bool {
 /// Whether something of a call is in the store, or of others that belong to it.
 fn is_kept(visit: &Visit, call: &Call<'_>) -> bool {
     call.signature.is_some() || visit.current.config.corrections > 0
-}
-
-/// Whether the client wants to hear of losses.
-pub(crate) fn wants_report(request: &Request<Incoming>) -> bool {
-    request.headers().contains_key("x-toolgate-report")
-}
-
-/// The most bytes of losses that a header may have.
-const REPORT_LIMIT: usize = 6000;
-
-/// Tells of the request's losses in a header.
-pub(crate) fn add_report(reply: &mut Reply, losses: &Losses) {
-    let mut shown = losses.as_slice();
-    let text = loop {
-        let Ok(text) = serde_json::to_string(shown) else { return };
-        if text.len() <= REPORT_LIMIT {
-            break text;
-        }
-        shown = &shown[..shown.len() / 2];
-    };
-    // Header values are ASCII: other characters become JSON escapes.
-    let ascii: String = text
-        .chars()
-        .flat_map(|character| {
-            let mut units = [0; 2];
-            let escaped: Vec<char> = if character.is_ascii() {
-                vec![character]
-            } else {
-                let units = character.encode_utf16(&mut units);
-                units
-                    .iter()
-                    .flat_map(|unit| format!("\\u{unit:04x}").chars().collect::<Vec<_>>())
-                    .collect()
-            };
-            escaped
-        })
-        .collect();
-    let headers = reply.headers_mut();
-    headers.insert(HeaderName::from_static("x-toolgate-losses"), HeaderValue::from(losses.len()));
-    if let Ok(value) = HeaderValue::try_from(ascii) {
-        headers.insert(HeaderName::from_static("x-toolgate-report"), value);
-    }
 }
