@@ -454,6 +454,41 @@ async fn losses_are_reported_on_request() {
     assert!(report.contains("input[0].mystery"), "{report}");
 }
 
+/// A header has little room: what is long is told in fewer words, and everything is named.
+#[tokio::test]
+async fn a_long_loss_leaves_room_for_the_others() {
+    let lab = Lab::new().await;
+    let reported = async |body: Value| {
+        let headers = [("x-toolgate-report", "1")];
+        let got = lab.send(Method::POST, "/v1/messages", &headers, body.to_string()).await;
+        assert_eq!(got.status.as_u16(), 200, "{}", got.text());
+        let report = got.header("x-toolgate-report").unwrap();
+        assert!(report.len() <= 6000 && report.is_ascii(), "{report}");
+        let losses = serde_json::from_str::<Vec<Value>>(report).unwrap();
+        (losses, got.header("x-toolgate-losses").unwrap().parse::<usize>().unwrap())
+    };
+    for long in ["x".repeat(7000), "\u{e9}\u{1f600}".repeat(2000)] {
+        let (losses, count) = reported(json!({
+            "model": "gemini-3.6-flash", "max_tokens": 10, "speed": "fast", &long: 1,
+            "messages": [{"role": "user", "content": [{"type": &long}, {"type": "text", "text": "Hi."}]}],
+        }))
+        .await;
+        assert_eq!((losses.len(), count), (3, 3), "{losses:?}");
+        assert!(losses.iter().any(|loss| loss["at"] == "speed"), "{losses:?}");
+        let block = losses.iter().find(|loss| loss["at"] == "messages[0].content[0]").unwrap();
+        let detail = block["detail"].as_str().unwrap();
+        assert!(detail.contains('\u{2026}') && detail.ends_with("kept as text"), "{detail}");
+    }
+    let mut body = json!({"model": "gemini-3.6-flash", "max_tokens": 10, "messages": [{"role": "user", "content": "Hi."}]});
+    for number in 0..1000 {
+        body[format!("mystery{number}")] = json!(1);
+    }
+    let (losses, count) = reported(body).await;
+    assert_eq!(count, 1000);
+    assert!(losses.len() > 60, "{}", losses.len());
+    assert_eq!(losses[0]["at"], "mystery0");
+}
+
 /// E1: a resumed gemini-cli sends every result twice. Older models refuse that, newer ones answer
 /// with nothing; either way it is mended.
 #[tokio::test]
