@@ -6,7 +6,7 @@ mod harness;
 
 use std::io::Write as _;
 
-use harness::{DOORS, Lab};
+use harness::{DOORS, Door, Lab};
 use http::Method;
 use serde_json::{Value, json};
 use toolgate_sim::{Fault, FaultRule, Script, SimConfig, When};
@@ -403,6 +403,34 @@ async fn strangers_stay_outside() {
         let rebound = [("x-api-key", "tg-1"), ("host", "evil.example")];
         let got = lab.send(Method::POST, door.path(), &rebound, body).await;
         assert_eq!(got.status.as_u16(), 403, "{}", got.text());
+    }
+}
+
+/// R133: what is wrong with a schema is named where it stands in the client's body.
+#[tokio::test]
+async fn r133_a_schema_that_is_wrong_is_named_by_its_place() {
+    let lab = Lab::with(SimConfig::default(), "strict_tool_validation = true").await;
+    for (door, place) in [
+        (Door::Anthropic, "tools[0].input_schema.properties.a.type"),
+        (Door::Chat, "tools[0].function.parameters.properties.a.type"),
+        (Door::Responses, "tools[0].parameters.properties.a.type"),
+    ] {
+        let mut ask = door.ask(false);
+        let tool = &mut ask["tools"][0];
+        let schema = match door {
+            Door::Anthropic => &mut tool["input_schema"],
+            Door::Chat => &mut tool["function"]["parameters"],
+            Door::Responses => &mut tool["parameters"],
+        };
+        *schema = json!({"type": "object", "properties": {"a": {"type": "strin"}}});
+        let got = lab.post(door.path(), &ask).await;
+        assert_eq!(got.status.as_u16(), 400, "{door:?} {}", got.text());
+        let error = &got.json()["error"];
+        assert!(error["message"].as_str().unwrap().starts_with(place), "{door:?} {error}");
+        match door {
+            Door::Anthropic => {}
+            Door::Chat | Door::Responses => assert_eq!(error["param"], place, "{error}"),
+        }
     }
 }
 

@@ -199,6 +199,7 @@ fn custom<'a>(
         response: None,
         deferred: tool.defer_loading.unwrap_or(false),
         at: at.to_string(),
+        schema_field: "input_schema",
     })
 }
 

@@ -50,6 +50,7 @@ pub(super) fn functions<'a>(
             response: None,
             deferred,
             at: format!("{at}.{}", member.name),
+            schema_field: "input_schema",
         })
     })
 }

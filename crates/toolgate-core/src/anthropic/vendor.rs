@@ -35,6 +35,7 @@ pub(super) fn function<'a>(
         response: None,
         deferred: tool.defer_loading.unwrap_or(false),
         at: at.to_string(),
+        schema_field: "input_schema",
     }
 }
 

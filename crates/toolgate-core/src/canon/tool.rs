@@ -42,6 +42,8 @@ pub struct Function<'a> {
     pub deferred: bool,
     /// Where in the client's body it stands, for messages: `tools[3]`.
     pub at: String,
+    /// What the client's dialect calls its parameters there: `input_schema`.
+    pub schema_field: &'static str,
 }
 
 /// How a schema is written.

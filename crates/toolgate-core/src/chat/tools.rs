@@ -117,6 +117,7 @@ fn function<'a>(
         response: None,
         deferred: false,
         at: at.to_string(),
+        schema_field: "parameters",
     }))
 }
 

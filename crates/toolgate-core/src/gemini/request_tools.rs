@@ -138,6 +138,10 @@ fn decode_declaration<'a>(
         response,
         deferred: false,
         at: at.to_string(),
+        schema_field: match form {
+            SchemaForm::JsonSchema => "parametersJsonSchema",
+            SchemaForm::Gemini => "parameters",
+        },
     }))
 }
 

@@ -195,6 +195,7 @@ impl<'a> Toolbox<'a> {
             response: None,
             deferred,
             at: at.to_string(),
+            schema_field: "parameters",
         };
         self.push(name, Tool::Function(function));
         Ok(())
@@ -249,6 +250,7 @@ impl<'a> Toolbox<'a> {
             response: None,
             deferred: false,
             at: at.to_string(),
+            schema_field: "parameters",
         };
         self.push(name, Tool::Function(function));
     }
@@ -279,6 +281,7 @@ impl<'a> Toolbox<'a> {
             response: None,
             deferred: false,
             at: at.to_string(),
+            schema_field: "parameters",
         };
         self.push(name, Tool::Function(function));
         Ok(())

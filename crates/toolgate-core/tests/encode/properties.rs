@@ -161,6 +161,7 @@ fn tool() -> impl Strategy<Value = Tool<'static>> {
                 response: None,
                 deferred,
                 at: String::new(),
+                schema_field: "parameters",
             })
         ),
         1 => name().prop_map(|name| Tool::Freeform { name, description: None, grammar: None }),

@@ -121,6 +121,7 @@ pub(crate) fn function(name: &str) -> Function<'static> {
         response: None,
         deferred: false,
         at: "tools[0]".to_owned(),
+        schema_field: "parameters",
     }
 }
 

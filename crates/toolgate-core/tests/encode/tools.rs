@@ -111,8 +111,8 @@ fn r8_the_body_is_camel_case_and_in_a_fixed_order() {
 
 /// A request with a good tool, one with this schema, and another good one.
 fn with_schema(schema: &str) -> Request<'static> {
-    let at = "tools[1].input_schema".to_owned();
-    let odd = Function { parameters: Some(raw(schema)), at, ..function("odd") };
+    let (at, schema_field) = ("tools[1]".to_owned(), "input_schema");
+    let odd = Function { parameters: Some(raw(schema)), at, schema_field, ..function("odd") };
     with(vec![tool("good"), Tool::Function(odd), tool("fine")], ToolChoice::Unset)
 }
 

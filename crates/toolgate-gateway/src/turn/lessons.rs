@@ -286,6 +286,7 @@ mod tests {
                 response: None,
                 deferred: false,
                 at: String::new(),
+                schema_field: "parameters",
             }));
             request.settings.temperature = Some(temperature);
             request

@@ -225,6 +225,7 @@ impl Tool {
             response: self.response.clone(),
             deferred: false,
             at: format!("tools[{at}]"),
+            schema_field: "parameters",
         }
     }
 }

@@ -91,6 +91,7 @@ async fn functions_of_a_plain_request_are_the_callers() {
         response: None,
         deferred: false,
         at: "tools[0]".to_owned(),
+        schema_field: "parameters",
     }));
     let response = client.generate(request).await.unwrap();
     assert_eq!(response.calls()[0].name(), "look");

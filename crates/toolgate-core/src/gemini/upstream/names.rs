@@ -182,6 +182,7 @@ mod tests {
             response: None,
             deferred: false,
             at: String::new(),
+            schema_field: "parameters",
         })
     }
 

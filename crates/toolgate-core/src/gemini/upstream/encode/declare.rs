@@ -41,12 +41,13 @@ pub(super) fn declare_function<'r>(
     let emit = emit(function.form, rules, options);
     let compiled = options.cache.compile(function.parameters.as_ref(), function.form, emit);
     let name = function.name.to_string();
+    let place = inside(place, function.schema_field);
     if let Some(fault) = compiled.invalid.as_ref().filter(|_| options.strict) {
         let reason = format!("the schema of the tool `{name}` is not valid: {}", fault.reason);
-        return Err(BadRequest { at: inside(place, &fault.at), reason });
+        return Err(BadRequest { at: inside(&place, &fault.at), reason });
     }
     losses.extend(compiled.losses.iter().map(|loss| Loss {
-        at: inside(place, &loss.at),
+        at: inside(&place, &loss.at),
         tool: Some(name.clone()),
         ..loss.clone()
     }));
