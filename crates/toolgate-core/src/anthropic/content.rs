@@ -91,7 +91,7 @@ impl<'a> Block<'a> {
     ) -> Result<Self, BadRequest> {
         let mut block = Self::default();
         let (mut kind, mut broken) = (None, None);
-        let mut has_citations = false;
+        let mut citations = None;
         let (start, mark) = (cursor.position(), losses.len());
         cursor.enter();
         while let Some(key) = cursor.next_key() {
@@ -125,7 +125,7 @@ impl<'a> Block<'a> {
                         "content" => block.content = given(value),
                         "tool" => block.tool = given(value),
                         // Known, and without a meaning for Gemini.
-                        "citations" => has_citations = lists_something(value),
+                        "citations" => citations = Some(value),
                         "cache_control" | "caller" | "encrypted_content" | "tool_changes"
                         | "transformations" => {}
                         unknown => losses.push(unknown_field(&at.field(unknown))),
@@ -147,8 +147,7 @@ impl<'a> Block<'a> {
             kind => {
                 broken.map_or(Ok(()), Err)?;
                 block.kind = required(kind, &at.field("type"))?;
-                if has_citations && block.kind == "text" {
-                    let detail = "Gemini is not told what its words rest on";
+                if let Some(detail) = citations.and_then(|value| uncited(&block.kind, value)) {
                     losses.push(at.field("citations").loss(LossCode::Ignored, detail));
                 }
                 Ok(block)
@@ -159,6 +158,33 @@ impl<'a> Block<'a> {
 
 fn given(value: Slice<'_>) -> Option<Slice<'_>> {
     (value.kind() != Kind::Null).then_some(value)
+}
+
+/// What becomes of a block's citations, where there are any or some are asked for.
+fn uncited(kind: &str, citations: Slice<'_>) -> Option<&'static str> {
+    match kind {
+        "text" if lists_something(citations) => Some("Gemini is not told what its words rest on"),
+        "document" | "search_result" if enables(citations) => {
+            Some("Gemini does not cite what it is sent; the answer has no citations of it")
+        }
+        _ => None,
+    }
+}
+
+/// `{"enabled":true}`
+fn enables(value: Slice<'_>) -> bool {
+    let mut cursor = value.cursor();
+    value.kind() == Kind::Object && {
+        cursor.enter();
+        let mut enabled = false;
+        while let Some(key) = cursor.next_key() {
+            let value = cursor.value();
+            if key == "enabled" {
+                enabled = value.get() == "true";
+            }
+        }
+        enabled
+    }
 }
 
 fn lists_something(value: Slice<'_>) -> bool {

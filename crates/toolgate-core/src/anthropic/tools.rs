@@ -191,6 +191,13 @@ fn custom<'a>(
                 .loss(LossCode::Ignored, "Gemini calls every tool itself, not from code")
         });
     }
+    if tool.strict == Some(true) {
+        let detail = "Gemini is not held to the schema; arguments are checked when they come";
+        losses.push(Loss {
+            tool: Some(name.clone().into_owned()),
+            ..at.field("strict").loss(LossCode::Ignored, detail)
+        });
+    }
     Ok(Function {
         name: ToolName::plain(name),
         description: described(tool.description, tool.input_examples.as_deref()),

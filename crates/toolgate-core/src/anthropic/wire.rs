@@ -188,7 +188,7 @@ pub(super) struct Tool<'a> {
     pub(super) display_number: Option<Skipped>,
     pub(super) eager_input_streaming: Option<Skipped>,
     pub(super) response_inclusion: Option<Skipped>,
-    pub(super) strict: Option<Skipped>,
+    pub(super) strict: Option<bool>,
     pub(super) use_cache: Option<Skipped>,
 }
 

@@ -217,6 +217,9 @@ fn report_ignored(wire: &wire::Request<'_>, losses: &mut Losses) {
     if wire.n.is_some_and(|n| n > 1) {
         ignored("n", "one answer is given");
     }
+    if wire.store == Some(true) {
+        ignored("store", "completions are not kept; Responses are");
+    }
     if wire.prediction.is_some() {
         ignored("prediction", "Gemini cannot be told what will come; it only takes longer");
     }

@@ -5,10 +5,13 @@ use std::borrow::Cow;
 use super::request::reread;
 use super::wire;
 use crate::canon::{
-    BadRequest, Function, LossCode, Losses, Request, SchemaForm, ServerTool, Tool, ToolChoice,
-    ToolName,
+    BadRequest, Function, Loss, LossCode, Losses, Request, SchemaForm, ServerTool, Tool,
+    ToolChoice, ToolName,
 };
 use crate::json::{Kind, Path, Raw, Text};
+
+/// What becomes of `strict`.
+const NOT_STRICT: &str = "Gemini is not held to the schema; arguments are checked when they come";
 
 /// Fills in the tools and which of them may be called.
 pub(super) fn decode_tools<'a>(
@@ -24,7 +27,7 @@ pub(super) fn decode_tools<'a>(
     }
     for (index, function) in wire.functions.iter_mut().flatten().enumerate() {
         let at = functions.index(index);
-        request.tools.push(decode_function(function, &at)?);
+        request.tools.push(decode_function(function, &at, losses)?);
     }
     if let Some(options) = wire.web_search_options.take() {
         if options.compact() != "{}" {
@@ -61,7 +64,7 @@ fn decode_tool<'a>(
     losses: &mut Losses,
 ) -> Result<Option<Tool<'a>>, BadRequest> {
     if let Some(function) = &mut tool.function {
-        return decode_function(function, &at.field("function")).map(Some);
+        return decode_function(function, &at.field("function"), losses).map(Some);
     }
     if let Some(custom) = tool.custom.take() {
         return decode_custom(custom, &at.field("custom")).map(Some);
@@ -69,8 +72,14 @@ fn decode_tool<'a>(
     let kind = tool.kind.as_ref().map(Text::decode);
     Ok(match kind.as_deref() {
         Some("function") => {
-            let mut flat = (tool.name.take(), tool.description.take(), tool.parameters.take());
-            Some(function(&mut flat.0, &mut flat.1, &mut flat.2, at)?)
+            let mut flat = wire::Function {
+                name: tool.name.take(),
+                description: tool.description.take(),
+                parameters: tool.parameters.take(),
+                strict: tool.strict.take(),
+                ..wire::Function::default()
+            };
+            Some(decode_function(&mut flat, at, losses)?)
         }
         Some("custom") => return Err(at.field("custom").bad("a custom tool is needed")),
         Some("web_search" | "web_search_preview" | "google_search") => Some(search()),
@@ -99,20 +108,17 @@ fn code_execution<'a>() -> Tool<'a> {
 fn decode_function<'a>(
     wire: &mut wire::Function<'a>,
     at: &Path<'_>,
+    losses: &mut Losses,
 ) -> Result<Tool<'a>, BadRequest> {
-    function(&mut wire.name, &mut wire.description, &mut wire.parameters, at)
-}
-
-fn function<'a>(
-    name: &mut Option<Text<'a>>,
-    description: &mut Option<Text<'a>>,
-    parameters: &mut Option<Raw<'a>>,
-    at: &Path<'_>,
-) -> Result<Tool<'a>, BadRequest> {
+    let name = tool_name(wire.name.take(), at)?;
+    if wire.strict == Some(true) {
+        let loss = at.field("strict").loss(LossCode::Ignored, NOT_STRICT);
+        losses.push(Loss { tool: Some(name.to_string()), ..loss });
+    }
     Ok(Tool::Function(Function {
-        name: tool_name(name.take(), at)?,
-        description: description.take(),
-        parameters: parameters.take(),
+        name,
+        description: wire.description.take(),
+        parameters: wire.parameters.take(),
         form: SchemaForm::JsonSchema,
         response: None,
         deferred: false,

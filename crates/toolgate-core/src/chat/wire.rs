@@ -59,6 +59,7 @@ pub(super) struct Request<'a> {
     pub(super) stream: Option<bool>,
     pub(super) stream_options: Option<StreamOptions>,
     pub(super) service_tier: Option<Text<'a>>,
+    pub(super) store: Option<bool>,
 
     metadata: Option<Known>,
     moderation: Option<Known>,
@@ -66,7 +67,6 @@ pub(super) struct Request<'a> {
     prompt_cache_key: Option<Known>,
     prompt_cache_retention: Option<Known>,
     safety_identifier: Option<Known>,
-    store: Option<Known>,
     user: Option<Known>,
 }
 
@@ -213,22 +213,21 @@ pub(super) struct Tool<'a> {
     pub(super) url_context: Option<Raw<'a>>,
     #[serde(alias = "codeExecution")]
     pub(super) code_execution: Option<Raw<'a>>,
+    pub(super) strict: Option<bool>,
 
-    strict: Option<Known>,
     cache_control: Option<Known>,
 }
 
 /// A function; also one of the legacy `functions`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[expect(dead_code, reason = "some fields are known only so that they are not reported")]
 pub(super) struct Function<'a> {
     #[serde(borrow)]
     pub(super) name: Option<Text<'a>>,
     pub(super) description: Option<Text<'a>>,
     pub(super) parameters: Option<Raw<'a>>,
-
-    strict: Option<Known>,
-    cache_control: Option<Known>,
+    pub(super) strict: Option<bool>,
+    pub(super) cache_control: Option<Known>,
 }
 
 /// A tool that takes text.

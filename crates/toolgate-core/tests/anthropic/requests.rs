@@ -280,7 +280,7 @@ fn pictures_and_documents() {
         "user",
         &json!([
             {"type": "document", "source": pdf, "title": "Plan", "context": "Draft.",
-             "citations": {"enabled": true}, "cache_control": {"type": "ephemeral"}},
+             "citations": {"enabled": false}, "cache_control": {"type": "ephemeral"}},
             {"type": "document", "source": {"type": "url", "url": "https://a.example/p.pdf"}},
             {"type": "document", "title": "Notes",
              "source": {"type": "text", "media_type": "text/plain", "data": "one\ntwo"}},
@@ -442,6 +442,22 @@ fn citations_of_earlier_words_are_named() {
             {"type": "text", "text": "c", "citations": []},
         ]),
         &["text a", "text b", "text c"],
+        &["messages[1].content[0].citations Ignored"],
+    );
+}
+
+#[test]
+fn citations_that_will_not_come_are_named() {
+    let source = json!({"type": "text", "media_type": "text/plain", "data": "one"});
+    check(
+        "user",
+        &json!([
+            {"type": "document", "source": source, "citations": {"enabled": true}},
+            {"type": "document", "source": source, "citations": {"enabled": false}},
+            {"type": "document", "source": source, "citations": {}},
+            {"type": "document", "source": source, "citations": null},
+        ]),
+        &["text one"; 4],
         &["messages[1].content[0].citations Ignored"],
     );
 }

@@ -68,9 +68,15 @@ fn r17_r112_custom_tools() {
             {"type": "custom", "name": "b", "input_schema": {"type": "object"}},
             {"type": null, "name": "c", "novel": 1},
             {"name": "d", "input_schema": {}, "allowed_callers": ["code_execution_20250825"]},
+            {"name": "e", "input_schema": {}, "strict": true},
+            {"name": "f", "input_schema": {}, "strict": false},
         ]}),
-        &["a", "b", "c", "d"],
-        &["tools[2].novel UnknownField", "tools[3].allowed_callers Ignored"],
+        &["a", "b", "c", "d", "e", "f"],
+        &[
+            "tools[2].novel UnknownField",
+            "tools[3].allowed_callers Ignored",
+            "tools[4].strict Ignored",
+        ],
     );
     let examples =
         json!({"name": "a", "description": "Adds.", "input_examples": [{"x": 1}, {"x": 2}]});

@@ -229,7 +229,7 @@ fn tools_in_all_forms() {
         assert_eq!(shown::losses(&decoded.losses), [""; 0], "{fields}");
     }
     check(
-        r#""tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"},"strict":true}},
+        r#""tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"},"strict":false}},
                     {"type":"function","name":"g","parameters":null}]"#,
         &[
             r#"function f JsonSchema {"type":"object"} at tools[0].function"#,
@@ -416,6 +416,16 @@ fn law5_what_means_nothing_is_named() {
         &["Ignored logprobs", "Ignored modalities", "Ignored service_tier"],
     );
     check(&with(r#""reasoning_effort":"galactic""#), &["Ignored reasoning_effort"]);
+    check(&with(r#""store":true,"metadata":{"a":"b"}"#), &["Ignored store"]);
+    check(&with(r#""store":false"#), &[]);
+    check(
+        &with(
+            r#""tools":[{"type":"function","function":{"name":"f","strict":true}},
+            {"type":"function","function":{"name":"g","strict":false}},
+            {"type":"function","name":"h","strict":true}]"#,
+        ),
+        &["Ignored tools[0].function.strict", "Ignored tools[2].strict"],
+    );
     check(
         &with(r#""web_search_options":{"search_context_size":"low"}"#),
         &["Ignored web_search_options"],
