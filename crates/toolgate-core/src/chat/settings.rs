@@ -38,7 +38,7 @@ pub(super) fn decode_settings<'a>(
         seed: wire.seed,
         presence_penalty: wire.presence_penalty,
         frequency_penalty: wire.frequency_penalty,
-        candidates: wire.n,
+        candidates: candidates(wire.n)?,
         // There is nothing in the answer to give them on with.
         logprobs: None,
     };
@@ -56,6 +56,13 @@ fn max_tokens(wire: &wire::Request<'_>) -> Result<Option<i64>, BadRequest> {
             Err(Path::Root.field(name).bad(format!("must be at least 1, not {most}")))
         }
         Some(_) | None => Ok(most),
+    }
+}
+
+fn candidates(n: Option<i64>) -> Result<Option<i64>, BadRequest> {
+    match n {
+        Some(n) if n < 1 => Err(Path::Root.field("n").bad(format!("must be at least 1, not {n}"))),
+        Some(_) | None => Ok(n),
     }
 }
 

@@ -467,6 +467,8 @@ fn broken_fields_are_errors_with_their_place() {
     check("{", "");
     check("5", "");
     check(r#"{"messages":[]}"#, "model");
+    check(&with(r#""n":0"#), "n");
+    check(&with(r#""n":-1"#), "n");
     check(r#"{"model":"m"}"#, "messages");
     check(&saying("{}"), "messages");
     check(&saying(r#"[{"role":"user","content":5}]"#), "messages[0].content");
