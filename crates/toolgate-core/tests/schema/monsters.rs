@@ -72,6 +72,27 @@ fn thirty_levels_are_kept_whole() {
     }
 }
 
+/// However deep a schema is, it is read once; arguments are checked as deep as anybody calls.
+#[test]
+fn a8_deep_schemas_are_checked() {
+    for levels in [60, 20_000] {
+        let nested = |open: &str, inner: &str, close: &str| {
+            format!("{}{inner}{}", open.repeat(levels), close.repeat(levels))
+        };
+        let schema = nested(r#"{"type":"object","properties":{"a":"#, r#"{"type":"string"}"#, "}}");
+        let raw = |json: &str| Raw::parse(json.to_owned()).expect("JSON");
+        for result in survive(&object(&format!(r#""p":{schema}"#), "")) {
+            let args = |inner: &str| raw(&format!(r#"{{"p":{inner}}}"#));
+            assert!(result.checker.accepts(&args(r#"{"a":{"a":{}}}"#)));
+            assert!(!result.checker.accepts(&args(r#"{"a":{"a":[]}}"#)));
+            if levels == 60 {
+                assert!(result.checker.accepts(&args(&nested(r#"{"a":"#, r#""x""#, "}"))));
+                assert!(!result.checker.accepts(&args(&nested(r#"{"a":"#, "5", "}"))));
+            }
+        }
+    }
+}
+
 #[test]
 fn brackets_without_end() {
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::fit::{Additional, Bounds, Node, NodeId, Types};
-use crate::json::{Fields, Kind, Raw};
+use crate::json::Raw;
+use crate::schema::compile::bounded;
+use crate::schema::tree::{Shape, Tree};
 
 /// Deeper than this nothing is checked.
 const MAX_DEPTH: usize = 128;
@@ -16,7 +18,11 @@ const ANYTHING: NodeId = 0;
 const NOTHING: NodeId = 1;
 
 /// A schema's nodes, and which of them is its root.
+///
+/// The text is read once: reading it anew for every level of a deep schema would take as many times
+/// as long.
 pub(super) fn build(schema: &str) -> (Vec<Node>, NodeId) {
+    let schema = &bounded(schema);
     let mut build = Build {
         root: schema,
         definitions: definitions(schema),
@@ -26,8 +32,8 @@ pub(super) fn build(schema: &str) -> (Vec<Node>, NodeId) {
     };
     let root = build.node(schema, 0);
     while let Some((pointer, target)) = build.queue.pop() {
-        if let Some(text) = build.resolve(&pointer) {
-            let found = build.node(text, 0);
+        if let Some(schema) = build.resolve(&pointer) {
+            let found = build.node(schema, 0);
             build.nodes[target].all.push(found);
         }
     }
@@ -35,9 +41,9 @@ pub(super) fn build(schema: &str) -> (Vec<Node>, NodeId) {
 }
 
 struct Build<'s> {
-    root: &'s str,
+    root: &'s Tree<'s>,
     /// What stands under `$defs` and `definitions` at the root, by pointer.
-    definitions: BTreeMap<String, &'s str>,
+    definitions: BTreeMap<String, &'s Tree<'s>>,
     nodes: Vec<Node>,
     /// What was referred to, so that a cycle ends where it began.
     targets: BTreeMap<String, NodeId>,
@@ -45,42 +51,33 @@ struct Build<'s> {
 }
 
 impl<'s> Build<'s> {
-    fn node(&mut self, schema: &'s str, depth: usize) -> NodeId {
-        if schema == "false" {
+    fn node(&mut self, schema: &'s Tree<'s>, depth: usize) -> NodeId {
+        if schema.as_bool() == Some(false) {
             return NOTHING;
         }
-        if depth > MAX_DEPTH || self.nodes.len() >= MAX_NODES {
+        if depth > MAX_DEPTH || self.nodes.len() >= MAX_NODES || !schema.is_object() {
             return ANYTHING;
         }
-        let Some(fields) = fields(schema) else { return ANYTHING };
         let id = self.nodes.len();
         self.nodes.push(Node::default());
         let mut node = Node::default();
-        for (keyword, value) in &fields.0 {
-            let Some(text) = value.as_borrowed() else { continue };
-            self.keyword(&mut node, keyword, value, text, depth + 1);
+        for member in schema.members() {
+            self.keyword(&mut node, &member.key, &member.value, depth + 1);
         }
-        finish(&mut node, &fields);
+        finish(&mut node, schema);
         self.nodes[id] = node;
         id
     }
 
-    fn keyword(
-        &mut self,
-        node: &mut Node,
-        name: &str,
-        value: &Raw<'s>,
-        text: &'s str,
-        depth: usize,
-    ) {
+    fn keyword(&mut self, node: &mut Node, name: &str, value: &'s Tree<'s>, depth: usize) {
         match name {
             "type" => node.types = types(value),
-            "enum" => node.values = value.items().map(|items| owned(&items)),
+            "enum" if is_array(value) => node.values = Some(owned(value.elements())),
             "const" => node.values = Some(owned(std::slice::from_ref(value))),
             "properties" => {
-                for (name, schema) in each_field(text) {
-                    let schema = self.node(schema, depth);
-                    node.properties.insert(name, schema);
+                for member in value.members() {
+                    let schema = self.node(&member.value, depth);
+                    node.properties.insert(Box::from(&*member.key), schema);
                 }
             }
             "required" => {
@@ -89,38 +86,37 @@ impl<'s> Build<'s> {
                 node.required.dedup();
             }
             "additionalProperties" => {
-                node.additional = match text {
-                    "false" => Additional::No,
-                    _ if value.kind() == Kind::Object => Additional::Schema(self.node(text, depth)),
-                    _ => Additional::Any,
+                node.additional = match value.as_bool() {
+                    Some(false) => Additional::No,
+                    None if value.is_object() => Additional::Schema(self.node(value, depth)),
+                    Some(true) | None => Additional::Any,
                 }
             }
-            "prefixItems" => node.prefix = self.each(text, depth),
-            "items" if value.kind() == Kind::Array => node.prefix = self.each(text, depth),
-            "items" | "additionalItems" => node.items = Some(self.node(text, depth)),
+            "prefixItems" => node.prefix = self.each(value, depth),
+            "items" if is_array(value) => node.prefix = self.each(value, depth),
+            "items" | "additionalItems" => node.items = Some(self.node(value, depth)),
             "anyOf" | "any_of" | "oneOf" => {
-                let branches = self.each(text, depth);
+                let branches = self.each(value, depth);
                 if !branches.is_empty() {
                     node.any.push(branches);
                 }
             }
             "allOf" => {
-                let all = self.each(text, depth);
+                let all = self.each(value, depth);
                 node.all.extend(all);
             }
             "$ref" | "ref" => {
-                if let Some(pointer) = value.as_text() {
-                    node.all.extend(self.reference(&pointer.decode()));
+                if let Some(pointer) = value.as_str() {
+                    node.all.extend(self.reference(pointer));
                 }
             }
-            "default" => node.default = Some(value.clone().into_owned()),
+            "default" => node.default = Raw::parse(value.text.to_owned()),
             _ => {}
         }
     }
 
-    fn each(&mut self, text: &'s str, depth: usize) -> Vec<NodeId> {
-        let items: Vec<Raw<'s>> = serde_json::from_str(text).unwrap_or_default();
-        items.iter().filter_map(Raw::as_borrowed).map(|item| self.node(item, depth)).collect()
+    fn each(&mut self, schemas: &'s Tree<'s>, depth: usize) -> Vec<NodeId> {
+        schemas.elements().iter().map(|schema| self.node(schema, depth)).collect()
     }
 
     /// The node for a pointer into this schema; its content follows later.
@@ -139,7 +135,7 @@ impl<'s> Build<'s> {
         Some(target)
     }
 
-    fn resolve(&self, pointer: &str) -> Option<&'s str> {
+    fn resolve(&self, pointer: &str) -> Option<&'s Tree<'s>> {
         if let Some(&found) = self.definitions.get(pointer) {
             return Some(found);
         }
@@ -149,40 +145,36 @@ impl<'s> Build<'s> {
         let mut at = self.root;
         for step in path.split('/') {
             let step = unescaped(step);
-            at = match at.as_bytes().first()? {
-                b'[' => {
-                    let items: Vec<Raw<'s>> = serde_json::from_str(at).ok()?;
-                    items.get(step.parse::<usize>().ok()?)?.as_borrowed()?
-                }
-                _ => fields(at)?.get(&step)?.as_borrowed()?,
+            at = if is_array(at) {
+                at.elements().get(step.parse::<usize>().ok()?)?
+            } else {
+                at.get(&step)?
             };
         }
         Some(at)
     }
 
-    fn anchor(&self, name: &str) -> Option<&'s str> {
-        self.definitions.values().copied().find(|text| {
-            fields(text)
-                .and_then(|fields| fields.get("$anchor")?.as_text().map(|it| it.decode() == name))
-                .unwrap_or(false)
-        })
+    fn anchor(&self, name: &str) -> Option<&'s Tree<'s>> {
+        let is_called =
+            |schema: &&Tree<'_>| schema.get("$anchor").and_then(Tree::as_str) == Some(name);
+        self.definitions.values().copied().find(is_called)
     }
 }
 
 /// What several keywords say together.
-fn finish(node: &mut Node, fields: &Fields<'_>) {
-    let is_true = |name: &str| fields.get(name).is_some_and(|it| it.get() == "true");
+fn finish(node: &mut Node, schema: &Tree<'_>) {
+    let is_true = |name: &str| schema.get(name).and_then(Tree::as_bool) == Some(true);
     if is_true("nullable") {
         node.types = node.types.with(Types::NULL);
         if let Some(values) = &mut node.values {
             values.extend(Raw::parse("null".to_owned()));
         }
     }
-    if fields.get("patternProperties").is_some() {
+    if schema.get("patternProperties").is_some() {
         // Patterns are not evaluated: any name may match one.
         node.additional = Additional::Any;
     }
-    let number = |name: &str| number(fields.get(name)?);
+    let number = |name: &str| number(schema.get(name)?);
     let count = |name: &str| number(name).filter(|it| *it >= 0.0).map(|it| it as usize);
     let mut bounds = Bounds {
         minimum: number("minimum"),
@@ -205,22 +197,15 @@ fn finish(node: &mut Node, fields: &Fields<'_>) {
     }
 }
 
-fn fields(text: &str) -> Option<Fields<'_>> {
-    text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()
+fn is_array(value: &Tree<'_>) -> bool {
+    matches!(value.shape, Shape::Array(_))
 }
 
-fn each_field(text: &str) -> Vec<(Box<str>, &str)> {
-    let fields = fields(text).unwrap_or_default().0.into_iter();
-    fields.filter_map(|(name, value)| Some((name.into(), value.as_borrowed()?))).collect()
-}
-
-fn definitions(schema: &str) -> BTreeMap<String, &str> {
+fn definitions<'s>(schema: &'s Tree<'s>) -> BTreeMap<String, &'s Tree<'s>> {
     let mut found = BTreeMap::new();
-    let root = fields(schema).unwrap_or_default();
     for holder in ["$defs", "definitions", "defs"] {
-        let Some(text) = root.get(holder).and_then(Raw::as_borrowed) else { continue };
-        for (name, schema) in each_field(text) {
-            found.insert(format!("/{holder}/{name}"), schema);
+        for member in schema.get(holder).map(Tree::members).unwrap_or_default() {
+            found.insert(format!("/{holder}/{}", member.key), &member.value);
         }
     }
     found
@@ -241,7 +226,7 @@ fn unescaped(step: &str) -> String {
     String::from_utf8_lossy(&bytes).replace("~1", "/").replace("~0", "~")
 }
 
-fn types(value: &Raw<'_>) -> Types {
+fn types(value: &Tree<'_>) -> Types {
     let names = strings(value);
     let known = names.iter().map(|name| Types::named(name)).collect::<Option<Vec<_>>>();
     // A type that nobody knows constrains nothing.
@@ -251,23 +236,17 @@ fn types(value: &Raw<'_>) -> Types {
 }
 
 /// The strings of an array, or the lone string.
-fn strings(value: &Raw<'_>) -> Vec<Box<str>> {
-    let owned = |it: &Raw<'_>| it.as_text().map(|text| Box::from(text.decode().as_ref()));
-    match value.items() {
-        Some(items) => items.iter().filter_map(owned).collect(),
-        None => owned(value).into_iter().collect(),
-    }
+fn strings(value: &Tree<'_>) -> Vec<Box<str>> {
+    let lone = value.as_str().into_iter();
+    lone.chain(value.elements().iter().filter_map(Tree::as_str)).map(Box::from).collect()
 }
 
-fn owned(items: &[Raw<'_>]) -> Vec<Raw<'static>> {
-    items.iter().map(|item| item.clone().into_owned()).collect()
+fn owned(values: &[Tree<'_>]) -> Vec<Raw<'static>> {
+    values.iter().filter_map(|value| Raw::parse(value.text.to_owned())).collect()
 }
 
 /// A number, also in a string, as Gemini's own schemas have it.
-fn number(value: &Raw<'_>) -> Option<f64> {
-    match value.as_text() {
-        Some(text) => text.decode().parse().ok(),
-        None => value.get().parse().ok(),
-    }
-    .filter(|it: &f64| it.is_finite())
+fn number(value: &Tree<'_>) -> Option<f64> {
+    let text = value.as_str().unwrap_or(value.text);
+    text.parse().ok().filter(|it: &f64| it.is_finite())
 }
