@@ -39,6 +39,8 @@ pub struct App {
     pub tasks: Tasks,
     /// Answers that are being made in the background.
     pub live: LiveAnswers,
+    /// What it started with. Some of it holds to the end: where it listens above all.
+    pub(crate) started: Arc<Config>,
     /// How many threads serve connections.
     pub lanes: usize,
     sim: Option<String>,
@@ -83,9 +85,11 @@ impl App {
             Store::open(&config.store, opening).await.map_err(|error| error.to_string())?;
         let key = config.signature_key_bytes().unwrap_or(kept_key);
         let seed = u64::from_be_bytes(random()?);
-        let current = Arc::new(Current { config: Arc::new(config), link, keys });
+        let started = Arc::new(config);
+        let current = Arc::new(Current { config: Arc::clone(&started), link, keys });
         Ok(Arc::new(Self {
             current: RwLock::new(current),
+            started,
             metrics,
             schemas: Cache::new(SCHEMAS),
             sealer: Sealer::with_key(key),
@@ -116,7 +120,15 @@ impl App {
     /// Takes a new configuration into force. Running requests go on with the old one.
     pub fn reload(&self, config: Config) -> Result<(), String> {
         let old = self.current();
-        if config.listen != old.config.listen {
+        // Whatever the new one says of it, the port that is open stays open.
+        let open = self.started.listen;
+        if !open.ip().is_loopback() && config.clients.keys.is_empty() {
+            return Err(format!(
+                "the gateway listens on {open}, which needs clients.keys; `listen` changes with the next start only"
+            ));
+        }
+        let link = Link::new(&config.upstream, self.sim.as_deref(), self.lanes)?;
+        if config.listen != open {
             tracing::warn!("`listen` changes with the next start only");
         }
         if config.threads != old.config.threads {
@@ -125,7 +137,6 @@ impl App {
         if (&config.store, config.store_bytes) != (&old.config.store, old.config.store_bytes) {
             tracing::warn!("`store` and `store_mib` change with the next start only");
         }
-        let link = Link::new(&config.upstream, self.sim.as_deref(), self.lanes)?;
         let keys = if old.keys.holds(&config.upstream.auth.api_keys) {
             Arc::clone(&old.keys)
         } else {

@@ -1,6 +1,7 @@
 //! Who asks, and with whose key the question goes on.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, Uri};
@@ -145,13 +146,18 @@ fn same(a: &str, b: &str) -> bool {
 
 /// A page in a browser may reach loopback under a name of its own (DNS rebinding) or send requests
 /// across origins. Neither is a client of ours unless the configuration says so.
-pub(crate) fn check_origin(config: &Config, headers: &HeaderMap, uri: &Uri) -> Result<(), Failure> {
+pub(crate) fn check_origin(
+    config: &Config,
+    listens: IpAddr,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Result<(), Failure> {
     let forbidden = |message: String| Err(Failure::new(FailureKind::Permission, message));
     let host = uri
         .authority()
         .map(http::uri::Authority::as_str)
         .or_else(|| headers.get(HOST).and_then(|value| value.to_str().ok()));
-    if config.listen.ip().is_loopback()
+    if listens.is_loopback()
         && let Some(host) = host.map(host_name)
         && !is_loopback(host)
         && !config.clients.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
@@ -197,7 +203,7 @@ fn host_name(host: &str) -> &str {
 fn is_loopback(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost")
         || name.to_ascii_lowercase().ends_with(".localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
@@ -256,8 +262,9 @@ mod tests {
 
     #[track_caller]
     fn origin(pairs: &[(&'static str, &'static str)], file: &str, want: bool) {
-        let allowed = check_origin(&config(file), &headers(pairs), &Uri::from_static("/")).is_ok();
-        assert_eq!(allowed, want, "{pairs:?}");
+        let (config, uri) = (config(file), Uri::from_static("/"));
+        let checked = check_origin(&config, config.listen.ip(), &headers(pairs), &uri);
+        assert_eq!(checked.is_ok(), want, "{pairs:?}");
     }
 
     #[test]

@@ -161,7 +161,7 @@ fn spoken(headers: &http::HeaderMap) -> Dialect {
 /// Checks that come before everything else. `Some`: an answer that needs nothing more.
 fn admitted(app: &App, request: &Request<Incoming>, door: Door) -> Result<Option<Reply>, Failure> {
     let config = app.config();
-    auth::check_origin(&config, request.headers(), request.uri())?;
+    auth::check_origin(&config, app.started.listen.ip(), request.headers(), request.uri())?;
     if request.method() == Method::OPTIONS {
         return Ok(Some(ops::preflight(&config, request.headers())));
     }

@@ -37,7 +37,7 @@ impl Server {
     /// Takes the address that the configuration names, and starts the threads that serve. Each of
     /// them calls `calm` when a burst of requests is over.
     pub async fn bind(app: Arc<App>, calm: fn()) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(app.config().listen).await?;
+        let listener = TcpListener::bind(app.started.listen).await?;
         let lanes = Lanes::start(app.lanes)?;
         Ok(Self { listener, lanes, app, calm })
     }

@@ -87,6 +87,29 @@ async fn a_reload_changes_the_upstream() {
     assert!(why.contains("simulator starts with the gateway"), "{why}");
 }
 
+/// The port that is open decides, not the one that the new file names.
+#[tokio::test]
+async fn a_reload_never_leaves_an_open_port_without_keys() {
+    let resolved = |listen: &str, keys: &str| {
+        let file = format!("listen = \"{listen}\"\n[clients]\nkeys = [{keys}]");
+        let sources = Sources { file: Some(("test.toml", &file)), env: &|_| None, flags: &[] };
+        Config::resolve(&sources).unwrap()
+    };
+    let sim = Sim::start(SimConfig::default()).await.unwrap();
+    let mut lab = Lab::of(sim, start(resolved("0.0.0.0:0", "\"one\"")).await.unwrap());
+    lab.url = format!("http://127.0.0.1:{}", lab.gateway.addr.port());
+    let with = async |key: &'static str| {
+        // A name that is not loopback's: the port is open to those, whatever the file says.
+        let headers = [("host", "gate.example"), ("x-api-key", key)];
+        lab.send(Method::POST, GEMINI, &headers, plain().to_string()).await.status.as_u16()
+    };
+    let why = lab.gateway.reload(resolved("127.0.0.1:0", "")).unwrap_err().to_string();
+    assert!(why.contains("listens on 0.0.0.0") && why.contains("clients.keys"), "{why}");
+    assert_eq!((with("").await, with("one").await), (401, 200), "it is as it was");
+    lab.gateway.reload(resolved("127.0.0.1:0", "\"two\"")).unwrap();
+    assert_eq!((with("one").await, with("two").await), (401, 200));
+}
+
 /// Whoever is turned away at the door is written down.
 #[tokio::test]
 async fn refusals_at_the_door_are_counted() {
