@@ -1,4 +1,4 @@
-//! A thousand streams at a time, on an upstream that has a bad day.
+//! Many at a time: a thousand streams on an upstream that has a bad day, bodies that swell.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -10,8 +10,10 @@ mod process;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use door::{DOORS, Door, Got};
-use http_body_util::BodyExt as _;
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
 use process::{Gateway, Http, client, open, soon};
 use serde_json::json;
 use tokio::sync::Barrier;
@@ -152,4 +154,44 @@ async fn r147_a_thousand_streams_on_a_bad_day() {
     drop(http);
     sim.shutdown().await;
     soon("connections are left over", || gateway.sockets() <= sockets).await;
+}
+
+/// A zstd frame of so many blocks, each of 128 KiB of spaces in four bytes.
+fn spaces(window: u8, blocks: u32) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, window];
+    for number in 1..=blocks {
+        let header = u32::from(number == blocks) | 1 << 1 | (128 << 10) << 3;
+        frame.extend_from_slice(&header.to_le_bytes()[..3]);
+        frame.push(b' ');
+    }
+    frame
+}
+
+/// A window of 8 MiB, and one of terabytes, within which a decoder would keep all that comes.
+const WINDOWS: [u8; 2] = [13 << 3, 30 << 3];
+
+/// What a few kilobytes can become is not there for each of them at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_bodies_that_swell_take_little_memory() {
+    let sim = Sim::start(SimConfig::default()).await.unwrap();
+    let gateway = Gateway::start(&sim.url(), &[("TOOLGATE_BODY_MIB", "16")]).await;
+    let fresh = gateway.peak();
+    for window in WINDOWS {
+        // Four times the limit.
+        let body = Bytes::from(spaces(window, 512));
+        let asked: Vec<_> = (0..60)
+            .map(|_| {
+                let request = Request::post(format!("{}/v1/messages", gateway.url));
+                let request = request.header("content-encoding", "zstd");
+                let request = request.body(Full::new(body.clone())).unwrap();
+                tokio::spawn(async move { client().request(request).await.unwrap().status() })
+            })
+            .collect();
+        for asked in asked {
+            assert_eq!(asked.await.unwrap().as_u16(), 413);
+        }
+    }
+    let peak = gateway.peak();
+    println!("{fresh} kB fresh, {peak} kB at most");
+    assert!(peak < fresh + 600 * 1024, "{fresh} kB fresh, {peak} kB at most");
 }

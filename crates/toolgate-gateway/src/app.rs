@@ -10,7 +10,7 @@ use toolgate_core::seal::Sealer;
 use crate::auth::Pass;
 use crate::clock::Seed;
 use crate::config::{Config, Secret};
-use crate::doors::LiveAnswers;
+use crate::doors::{Decoders, LiveAnswers};
 use crate::metrics::Metrics;
 use crate::redact::without_keys;
 use crate::session::Shared;
@@ -39,6 +39,8 @@ pub struct App {
     pub tasks: Tasks,
     /// Answers that are being made in the background.
     pub live: LiveAnswers,
+    /// Room for bodies that come compressed.
+    pub(crate) decoders: Decoders,
     /// What it started with. Some of it holds to the end: where it listens above all.
     pub(crate) started: Arc<Config>,
     /// How many threads serve connections.
@@ -98,6 +100,7 @@ impl App {
             lessons: Lessons::default(),
             tasks: Tasks::default(),
             live: LiveAnswers::default(),
+            decoders: Decoders::default(),
             lanes,
             sim,
             seed,

@@ -5,6 +5,7 @@
 mod harness;
 
 use std::io::Write as _;
+use std::sync::Arc;
 
 use harness::{DOORS, Door, Lab};
 use http::Method;
@@ -371,6 +372,36 @@ async fn compressed_bodies_are_read() {
             door.check_error(&got);
         }
     }
+}
+
+/// Of bodies that swell out of all proportion only a few are there at a time. The next one waits, and
+/// nobody else does.
+#[tokio::test]
+async fn bodies_that_swell_wait_for_each_other() {
+    let stalled = FaultRule {
+        fault: Fault::Stall { after: 0, ms: None },
+        when: When::Requests((1..=4).collect()),
+    };
+    let config = SimConfig { faults: vec![stalled], ..SimConfig::default() };
+    let lab = Arc::new(Lab::with(config, "").await);
+    let plain = DOORS[0].ask(true).to_string();
+    let swelling = zstd(&[plain.as_bytes(), &vec![b' '; 9 << 20]].concat());
+    let send = |body: Vec<u8>| {
+        let lab = Arc::clone(&lab);
+        tokio::spawn(async move {
+            let headers = [("content-encoding", "zstd")];
+            lab.send(Method::POST, DOORS[0].path(), &headers, body).await
+        })
+    };
+    let held: Vec<_> = (0..4).map(|_| send(swelling.clone())).collect();
+    while lab.sim.requests().len() < 4 {
+        tokio::task::yield_now().await;
+    }
+    let fifth = send(swelling);
+    assert!(send(zstd(plain.as_bytes())).await.unwrap().status.is_success());
+    assert_eq!(lab.sim.requests().len(), 5, "the fifth waits");
+    held[0].abort();
+    assert!(fifth.await.unwrap().status.is_success());
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -11,6 +11,7 @@ mod responses;
 pub(crate) mod turns;
 mod visit;
 
+pub(crate) use encoding::Decoders;
 pub(crate) use gemini::{gemini, native};
 pub(crate) use models::models;
 pub(crate) use responses::{LiveAnswers, is_unfinished, progress, responses};

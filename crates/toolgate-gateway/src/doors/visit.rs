@@ -96,10 +96,7 @@ impl Visit {
         };
         match encoding {
             None => Ok(body),
-            // Megabytes take a while; nobody else's turn shall wait for that.
-            Some(encoding) => tokio::task::spawn_blocking(move || encoding.decode(&body, limit))
-                .await
-                .unwrap_or_else(|error| Err(unreadable(&error))),
+            Some(encoding) => self.app.decoders.decode(encoding, body, limit).await,
         }
     }
 }
