@@ -11,6 +11,7 @@ use crate::auth::Pass;
 use crate::clock::Seed;
 use crate::config::{Config, Secret};
 use crate::doors::{Decoders, LiveAnswers};
+use crate::line::{Busy, Line};
 use crate::metrics::Metrics;
 use crate::redact::without_keys;
 use crate::session::Shared;
@@ -170,7 +171,7 @@ impl App {
             return None;
         }
         self.most.fetch_max(others + 1, Ordering::Relaxed);
-        Some(Admitted(Arc::clone(self)))
+        Some(Admitted { app: Arc::clone(self), line: None })
     }
 
     /// Whether a burst of requests is over: half of them or more have ended. Says so once.
@@ -212,11 +213,23 @@ impl Current {
 
 /// A request that is running.
 #[derive(Debug)]
-pub struct Admitted(Arc<App>);
+pub struct Admitted {
+    app: Arc<App>,
+    /// The connection that it came on, where that waits for it.
+    line: Option<Busy>,
+}
+
+impl Admitted {
+    /// The same, on this connection.
+    pub(crate) fn on(mut self, line: &Arc<Line>) -> Self {
+        self.line = Some(line.busy());
+        self
+    }
+}
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::Relaxed);
+        self.app.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

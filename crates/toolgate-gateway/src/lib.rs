@@ -15,6 +15,7 @@ mod clock;
 pub mod config;
 mod doors;
 mod lanes;
+mod line;
 mod log;
 mod metrics;
 mod redact;

@@ -14,17 +14,18 @@ use crate::auth::Owner;
 use crate::clock::Seed;
 use crate::doors::encoding::{Encoding, KNOWN};
 use crate::doors::{self, Visit};
+use crate::line::Line;
 use crate::reply::{self, Reply};
 use crate::turn::{Ledger, session_of};
 use crate::{auth, doors::ops};
 
 /// Answers one request. Whatever happens, the answer names the request's id.
-pub(crate) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
+pub(crate) async fn answer(app: Arc<App>, line: &Arc<Line>, request: Request<Incoming>) -> Reply {
     let (request_id, seed) = app.next_request();
     let origin = request.headers().get(ORIGIN).cloned();
     let door = door(request.method(), request.uri().path(), request.headers());
     let mut reply = match admitted(&app, &request, door) {
-        Ok(None) => route(app.clone(), request, door, &request_id, seed).await,
+        Ok(None) => route(app.clone(), line, request, door, &request_id, seed).await,
         Ok(Some(reply)) => unread(request, reply).await,
         Err(failure) => {
             let reply = refused(&app, door.dialect(), &failure, &request_id);
@@ -193,6 +194,7 @@ fn head_length(request: &Request<Incoming>) -> usize {
 
 async fn route(
     app: Arc<App>,
+    line: &Arc<Line>,
     request: Request<Incoming>,
     door: Door,
     request_id: &str,
@@ -243,7 +245,7 @@ async fn route(
         request_id: request_id.to_owned(),
         seed,
         session,
-        room: Some(Arc::new(room)),
+        room: Some(Arc::new(room.on(line))),
     };
     let asked = || format!("{} {}", request.method(), request.uri().path());
     let is_post = request.method() == Method::POST;

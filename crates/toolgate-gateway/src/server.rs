@@ -6,7 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use http::StatusCode;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1::{self, UpgradeableConnection};
 use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::app::App;
 use crate::lanes::Lanes;
+use crate::line::{Line, Socket};
 use crate::reply::Body;
 use crate::route;
 
@@ -105,16 +107,30 @@ impl Server {
 /// Serves one connection to its end.
 async fn serve(app: Arc<App>, stream: TcpStream, stop: watch::Receiver<bool>) {
     let header = app.config().limits.header;
+    let line = Line::new();
+    let socket = Socket::new(stream, Arc::clone(&line), Arc::clone(&app));
+    let here = Arc::clone(&line);
     let service = service_fn(move |request| {
-        let app = Arc::clone(&app);
-        async move { Ok::<_, Infallible>(route::answer(app, request).await) }
+        let (app, line) = (Arc::clone(&app), Arc::clone(&here));
+        async move {
+            let busy = line.asked();
+            let reply = route::answer(app, &line, request).await;
+            if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
+                line.upgrade();
+            } else if reply.body().size_hint().exact().is_some() {
+                // There is no turn behind it any more.
+                line.begin();
+            }
+            drop(busy);
+            Ok::<_, Infallible>(reply)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_PATIENCE)
         // What is a little too long gets an answer that says so.
         .max_buf_size((header * 2).max(1 << 16))
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     if let Err(error) = until_drained(connection, stop).await {
         tracing::debug!(%error, "a connection ended early");
@@ -129,7 +145,7 @@ async fn told(stop: &mut watch::Receiver<bool>) {
 
 /// Serves a connection; once `stop` is true, only to the end of the request that is being answered.
 async fn until_drained<S>(
-    connection: UpgradeableConnection<TokioIo<TcpStream>, S>,
+    connection: UpgradeableConnection<TokioIo<Socket>, S>,
     mut stop: watch::Receiver<bool>,
 ) -> hyper::Result<()>
 where

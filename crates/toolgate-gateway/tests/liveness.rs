@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use harness::{DOORS, Door, Got, Lab};
 use http_body_util::BodyExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
 use toolgate_sim::{Driver, Fault, FaultRule, Script, SimConfig, When};
 
 fn scripted(fault: Fault) -> SimConfig {
@@ -187,6 +189,51 @@ async fn a_client_that_leaves_cancels_the_upstream() {
     }
 }
 
+/// A turn has its time, also where the client does not read what comes: nobody asks the pump then.
+#[tokio::test]
+async fn a_client_that_does_not_read_cannot_hold_a_turn() {
+    let mut script = Script::new();
+    for _ in 0..12 {
+        script = script.chunk("x".repeat(1 << 20));
+    }
+    let script = script.chunk("y").fault(Fault::Stall { after: 12, ms: None }).times(0);
+    let config = SimConfig { driver: Driver::Script(script), ..SimConfig::default() };
+    let lab = Lab::with(config, "[upstream]\ntotal_seconds = 1").await;
+    let gemini = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
+    let plain = serde_json::json!({"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]});
+    let asks = DOORS.map(|door| (door.path(), door.ask(true)));
+    let mut clients = Vec::new();
+    for (path, ask) in asks.into_iter().chain([(gemini, plain)]) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut client = socket.connect(lab.gateway.addr).await.unwrap();
+        let (ask, length) = (ask.to_string(), ask.to_string().len());
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n");
+        client.write_all(format!("{head}\r\n{ask}").as_bytes()).await.unwrap();
+        clients.push(client);
+    }
+    while lab.sim.counters().cancels < 4
+        || !lab.get("/metrics").await.text().contains("toolgate_active_requests 0\n")
+    {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// So it is where Gemini's own bytes go through and never stop.
+#[tokio::test]
+async fn a_stream_that_goes_through_has_its_time_too() {
+    let mut script = Script::new();
+    for _ in 0..100 {
+        script = script.chunk("First of many words. ");
+    }
+    let script = script.pace(Duration::ZERO, Duration::from_millis(50)).times(0);
+    let config = SimConfig { driver: Driver::Script(script), ..SimConfig::default() };
+    let text = asked_as_gemini(&Lab::with(config, "[upstream]\ntotal_seconds = 1").await).await;
+    check_told(&text, 504);
+    assert!(text.contains("took longer than 1 s"), "{text}");
+}
+
 /// Whoever comes when there is no room is told so in the dialect, and there is room again.
 #[tokio::test]
 async fn too_many_requests_are_refused_as_overload() {
@@ -243,4 +290,37 @@ async fn draining_finishes_streams() {
         assert!(got.text().contains("more of them") || got.text().contains("them."), "{door:?}");
     }
     draining.await.unwrap();
+}
+
+/// A request that is not whole is no running turn: it has a moment to come, and holds nothing up.
+#[tokio::test]
+async fn draining_does_not_wait_for_half_a_request() {
+    let lab = Lab::with(SimConfig::default(), "").await;
+    let connect = || TcpStream::connect(lab.gateway.addr);
+    let mut head = connect().await.unwrap();
+    head.write_all(b"POST /v1/mess").await.unwrap();
+    let whole = Door::Anthropic.ask(false).to_string();
+    let asking = format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\nexpect: 100-continue\r\n\r\n",
+        whole.len()
+    );
+    let (mut half, mut late) = (connect().await.unwrap(), connect().await.unwrap());
+    for client in [&mut half, &mut late] {
+        client.write_all(asking.as_bytes()).await.unwrap();
+        // It is being read.
+        let mut go_on = [0; 25];
+        client.read_exact(&mut go_on).await.unwrap();
+        assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
+    }
+    let Lab { gateway, .. } = lab;
+    let draining = tokio::spawn(gateway.drain());
+    half.write_all(&whole.as_bytes()[..9]).await.unwrap();
+    late.write_all(whole.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    late.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    draining.await.unwrap();
+    let mut told = String::new();
+    half.read_to_string(&mut told).await.unwrap();
+    assert!(told.starts_with("HTTP/1.1 529") && told.contains("about to end"), "{told}");
 }

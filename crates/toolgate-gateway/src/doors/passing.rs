@@ -19,7 +19,7 @@ use super::Visit;
 use super::elements::Elements;
 use crate::app::Current;
 use crate::auth::Pass;
-use crate::turn::{Ledger, Plan, silent};
+use crate::turn::{Ledger, Plan, silent, too_long};
 
 /// The form of an answer. The pieces of a stream are given on whole or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,9 @@ pub(super) struct Passing {
     silence: Pin<Box<Sleep>>,
     idle: Duration,
     last: Instant,
+    /// How long the turn may last, and until when that is.
+    total: Duration,
+    until: Instant,
     form: Form,
     elements: Elements,
     request_id: String,
@@ -96,7 +99,9 @@ impl Passing {
         let decoder = StreamDecoder::new(plan.exchange().clone(), visit.seed.ids(0));
         let is_stream = form != Form::Whole;
         // An answer in one piece may take as long as a turn may.
-        let idle = if is_stream { plan.idle() } else { plan.total() };
+        let total = plan.total();
+        let idle = if is_stream { plan.idle().min(total) } else { total };
+        let now = Instant::now();
         let mut passing = Self {
             body: Some(body),
             decoder,
@@ -104,7 +109,9 @@ impl Passing {
             ledger: Some(ledger),
             silence: Box::pin(tokio::time::sleep(idle)),
             idle,
-            last: Instant::now(),
+            last: now,
+            total,
+            until: now + total,
             form,
             elements: Elements::default(),
             request_id: visit.request_id.clone(),
@@ -120,7 +127,8 @@ impl Passing {
         while let Some(body) = &mut passing.body
             && !passing.heard.visible
         {
-            match tokio::time::timeout(idle, body.frame()).await {
+            let until = passing.until.min(Instant::now() + idle);
+            match tokio::time::timeout_at(until.into(), body.frame()).await {
                 Ok(Some(Ok(frame))) => {
                     if let Ok(bytes) = frame.into_data() {
                         passing.decoder.feed(&bytes, &mut passing.heard);
@@ -128,7 +136,7 @@ impl Passing {
                     }
                 }
                 Ok(Some(Err(_)) | None) => passing.stop(),
-                Err(_) => passing.fell_silent(),
+                Err(_) => passing.ran_out_of_time(),
             }
             // An error that is the first word is the last.
             if matches!(passing.heard.end, Some(Err(_))) {
@@ -161,9 +169,11 @@ impl Passing {
         .filter(|_| !self.heard.visible)
     }
 
-    /// The upstream has said nothing for too long.
-    fn fell_silent(&mut self) {
-        self.decoder.abort(silent(self.idle), &mut self.heard);
+    /// The upstream has said nothing for too long, or has taken too long to say it.
+    fn ran_out_of_time(&mut self) {
+        let is_over = self.form != Form::Whole && Instant::now() >= self.until;
+        let failure = if is_over { too_long(self.total) } else { silent(self.idle) };
+        self.decoder.abort(failure, &mut self.heard);
         self.stop();
     }
 
@@ -386,6 +396,10 @@ impl http_body::Body for Passing {
             match Pin::new(body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
                     this.last = Instant::now();
+                    if this.last >= this.until {
+                        this.ran_out_of_time();
+                        continue;
+                    }
                     let Ok(bytes) = frame.into_data() else { continue };
                     this.decoder.feed(&bytes, &mut this.heard);
                     this.note();
@@ -409,9 +423,9 @@ impl http_body::Body for Passing {
                 Poll::Ready(Some(Err(_)) | None) => this.stop(),
                 Poll::Pending => {
                     ready!(this.silence.as_mut().poll(context));
-                    let until = this.last + this.idle;
+                    let until = this.until.min(this.last + this.idle);
                     if Instant::now() >= until {
-                        this.fell_silent();
+                        this.ran_out_of_time();
                     } else {
                         this.silence.as_mut().reset(until.into());
                     }

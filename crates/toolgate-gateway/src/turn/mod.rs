@@ -26,4 +26,4 @@ pub(crate) use plan::Plan;
 pub(crate) use prepare::{Ask, Prepared, Trust, count_tokens, prepare};
 pub(crate) use pump::{First, Pump};
 pub(crate) use trace::session_of;
-pub(crate) use unary::answer;
+pub(crate) use unary::{answer, too_long};

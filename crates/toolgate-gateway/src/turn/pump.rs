@@ -238,6 +238,10 @@ impl Pump {
     ) -> Progress {
         let began = Instant::now();
         self.heard = began;
+        // An upstream that is never silent lets no alarm ring.
+        if began.duration_since(self.began) >= self.plan.total() {
+            return self.took_too_long();
+        }
         match frame {
             Some(Ok(frame)) => {
                 if let Some(bytes) = frame.data_ref() {
@@ -336,6 +340,14 @@ impl Pump {
         }
     }
 
+    /// The turn has had all the time that there is for it.
+    fn took_too_long(&mut self) -> Progress {
+        self.state = State::Done;
+        let seconds = self.plan.total().as_secs();
+        let message = format!("the turn took longer than the gateway allows ({seconds} s)");
+        Progress::Failed(Failure::new(FailureKind::Timeout, message))
+    }
+
     /// The upstream has been silent for a while.
     fn rang(&mut self) -> Progress {
         let now = Instant::now();
@@ -343,15 +355,12 @@ impl Pump {
         let idle = self.plan.idle();
         let over = now.duration_since(self.began) >= self.plan.total();
         let waiting = matches!(self.state, State::Waiting(_));
-        if (silent >= idle && !waiting) || over {
+        if over {
+            return self.took_too_long();
+        }
+        if silent >= idle && !waiting {
             self.state = State::Done;
-            let why = if over {
-                "the turn took longer than the gateway allows"
-            } else {
-                "the upstream fell silent"
-            };
-            let message =
-                format!("{why} ({} s)", if over { self.plan.total() } else { idle }.as_secs());
+            let message = format!("the upstream fell silent ({} s)", idle.as_secs());
             return Progress::Failed(Failure::new(FailureKind::Timeout, message));
         }
         let ping = self.plan.ping();

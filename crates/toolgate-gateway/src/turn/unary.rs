@@ -17,7 +17,8 @@ pub(crate) async fn answer(plan: &mut Plan, ledger: &mut Ledger) -> Result<Answe
     tokio::time::timeout(total, asked(plan, ledger)).await.unwrap_or_else(|_| Err(too_long(total)))
 }
 
-pub(super) fn too_long(total: Duration) -> Failure {
+/// The turn has had all the time that there is for it.
+pub(crate) fn too_long(total: Duration) -> Failure {
     let message = format!("the turn took longer than {} s", total.as_secs());
     Failure::new(FailureKind::Timeout, message)
 }
