@@ -173,7 +173,14 @@ async fn serve(args: &Args, running: Running) -> Result<()> {
             }
         }
     }
-    running.drain().await;
+    let again = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::warn!("a second signal: turns that still run are cut off");
+    };
+    running.drain_until(again).await;
     Ok(())
 }
 

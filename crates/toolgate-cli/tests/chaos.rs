@@ -99,6 +99,28 @@ async fn sigterm_lets_a_hundred_streams_finish() {
     assert!(status.success(), "{status}");
 }
 
+/// Whoever asks twice does not want to wait.
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    for second in [Signal::TERM, Signal::INT] {
+        let script = sentences().fault(Fault::Stall { after: 2, ms: None });
+        let driver = Driver::Script(script);
+        let sim = Sim::start(SimConfig { driver, ..SimConfig::default() }).await.unwrap();
+        let gateway = Gateway::start(&sim.url(), &[]).await;
+        let (http, url) = (client(), gateway.url.clone());
+        let streams = begun(&http, &url, 1).await;
+        gateway.signal(Signal::TERM);
+        let address = url.trim_start_matches("http://").to_owned();
+        soon("it still takes connections", || std::net::TcpStream::connect(&address).is_err())
+            .await;
+        gateway.signal(second);
+        // Its streams would never end by themselves, and the drain limit is two minutes.
+        let status = gateway.ended().await;
+        assert!(status.success(), "{status}");
+        drop(streams);
+    }
+}
+
 #[tokio::test]
 async fn a_killed_upstream_is_an_error_at_every_door() {
     let script = file("silent.toml");

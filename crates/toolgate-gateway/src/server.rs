@@ -19,6 +19,7 @@ use crate::lanes::Lanes;
 use crate::line::{Line, Socket};
 use crate::reply::Body;
 use crate::route;
+use crate::tasks::LEAVING;
 
 /// A gateway that listens.
 #[derive(Debug)]
@@ -132,7 +133,7 @@ async fn serve(app: Arc<App>, stream: TcpStream, stop: watch::Receiver<bool>) {
         .max_buf_size((header * 2).max(1 << 16))
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
-    if let Err(error) = until_drained(connection, stop).await {
+    if let Err(error) = until_drained(connection, &line, stop).await {
         tracing::debug!(%error, "a connection ended early");
     }
 }
@@ -146,6 +147,7 @@ async fn told(stop: &mut watch::Receiver<bool>) {
 /// Serves a connection; once `stop` is true, only to the end of the request that is being answered.
 async fn until_drained<S>(
     connection: UpgradeableConnection<TokioIo<Socket>, S>,
+    line: &Line,
     mut stop: watch::Receiver<bool>,
 ) -> hyper::Result<()>
 where
@@ -158,5 +160,10 @@ where
         served = connection.as_mut() => return served,
         () = told(&mut stop) => connection.as_mut().graceful_shutdown(),
     }
-    connection.await
+    tokio::select! {
+        served = connection.as_mut() => return served,
+        () = tokio::time::sleep(LEAVING) => {}
+    }
+    // Half a head is no request yet.
+    if line.is_half() { Ok(()) } else { connection.await }
 }

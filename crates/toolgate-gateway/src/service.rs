@@ -84,8 +84,16 @@ impl Running {
 
     /// Takes no more requests, lets running turns finish, and ends.
     pub async fn drain(self) {
+        self.drain_until(std::future::pending()).await;
+    }
+
+    /// The same, but turns that still run when `enough` resolves are cut off.
+    pub async fn drain_until(mut self, enough: impl Future<Output = ()>) {
         let _ = self.stop.send(true);
-        let _ = self.serving.await;
+        tokio::select! {
+            _ = &mut self.serving => {}
+            () = enough => self.serving.abort(),
+        }
         self.app.store.flush().await;
     }
 }

@@ -2,8 +2,12 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
+
+/// How long a request that has begun to come may take to be whole once the gateway is about to end.
+pub(crate) const LEAVING: Duration = Duration::from_secs(1);
 
 /// Tasks that a drain waits for.
 #[derive(Clone, Debug)]

@@ -17,6 +17,7 @@ use crate::auth::Client;
 use crate::clock::Seed;
 use crate::reply::{self, Reply};
 use crate::session::{Refused, away};
+use crate::tasks::LEAVING;
 use crate::turn::Ledger;
 
 /// What every door gets.
@@ -68,6 +69,12 @@ impl Visit {
         refused.reply(dialect, &self.request_id)
     }
 
+    /// Resolves when the gateway is about to end and has no more time for what is not whole.
+    async fn leaving(&self) {
+        self.app.tasks.leave().await;
+        tokio::time::sleep(LEAVING).await;
+    }
+
     /// Reads the body, up to the limit.
     pub(crate) async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
         let limit = self.current.config.limits.body;
@@ -82,7 +89,15 @@ impl Visit {
         let patience = UPLOAD + Duration::from_secs((announced.unwrap_or(limit) >> 14) as u64);
         let mut body = request.into_body();
         let read = tokio::time::timeout(patience, Limited::new(&mut body, limit).collect());
-        let Ok(read) = read.await else {
+        let read = tokio::select! {
+            biased;
+            read = read => read,
+            () = self.leaving() => {
+                let message = "the gateway is about to end, and the body is not whole";
+                return Err(Failure::new(FailureKind::Overloaded, message));
+            }
+        };
+        let Ok(read) = read else {
             let message = format!("the body did not come within {} s", patience.as_secs());
             return Err(Failure::new(FailureKind::InvalidRequest, message));
         };
