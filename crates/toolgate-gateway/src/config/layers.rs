@@ -55,6 +55,10 @@ impl Layers {
                     self.0.insert(setting.key, Written { value, source });
                 }
                 (None, Value::Table(inner)) if is_section(&key) => self.table(file, &key, inner)?,
+                (None, _) if is_section(&key) => {
+                    let reason = format!("must be a section: [{key}]");
+                    return Err(ConfigError::Value { key, source_name: file.to_owned(), reason });
+                }
                 (None, _) => {
                     return Err(ConfigError::Unknown {
                         file: file.to_owned(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolgate_core::gemini::upstream::SchemaPolicy;
+use tracing_subscriber::filter::LevelFilter;
 
 use super::layers::Layers;
 use super::models::Models;
@@ -292,7 +293,8 @@ impl Config {
             store: store(&word("store")?, state_file, upstream.kind)
                 .map_err(|reason| wrong("store", reason))?,
             store_bytes: layers.number("store_mib")?.saturating_mul(1 << 20),
-            log: log_filter(word("log")?).map_err(|reason| wrong("log", reason))?,
+            log: log_filter(word("log")?, layers.get("log").is_some_and(|it| it.source == SHARED))
+                .map_err(|reason| wrong("log", reason))?,
             log_format: match word("log_format")?.as_str() {
                 "json" => LogFormat::Json,
                 "text" => LogFormat::Text,
@@ -357,8 +359,24 @@ fn store(word: &str, state_file: Option<PathBuf>, kind: UpstreamKind) -> Result<
     }
 }
 
+/// A variable that other programs read too: it may name what is not here.
+const SHARED: &str = "RUST_LOG";
+
 /// A filter that the log understands.
-fn log_filter(text: String) -> Result<String, String> {
+fn log_filter(text: String, is_shared: bool) -> Result<String, String> {
+    // To the filter, any word is the name of something whose every word is wanted.
+    let is_meant = |word: &&str| {
+        is_shared
+            || word.is_empty()
+            || word.contains(['=', '['])
+            || word.starts_with("toolgate")
+            || word.parse::<LevelFilter>().is_ok()
+    };
+    if let Some(word) = text.split(',').map(str::trim).find(|word| !is_meant(word)) {
+        return Err(format!(
+            "has `{word}`, which is no level: error, warn, info, debug, trace, off, or a filter such as \"toolgate=debug\""
+        ));
+    }
     match tracing_subscriber::EnvFilter::try_new(&text) {
         Ok(_) => Ok(text),
         Err(error) => Err(format!("is no filter: {error}")),
@@ -369,7 +387,10 @@ fn upstream(
     layers: &Layers,
     wrong: &dyn Fn(&str, String) -> ConfigError,
 ) -> Result<Upstream, ConfigError> {
-    let seconds = |key: &str| layers.time(key);
+    let seconds = |key: &str| {
+        let time = layers.time(key)?;
+        if time.is_zero() { Err(wrong(key, "must be at least 1".to_owned())) } else { Ok(time) }
+    };
     let count = |key: &str| {
         let number = layers.number(key)?;
         let count = u32::try_from(number).ok().filter(|count| *count <= 20);
@@ -427,7 +448,7 @@ fn upstream(
         idle: seconds("upstream.idle_seconds")?,
         total: seconds("upstream.total_seconds")?,
         retries: count("upstream.retries")?,
-        retry_wait: seconds("upstream.retry_wait_seconds")?,
+        retry_wait: layers.time("upstream.retry_wait_seconds")?,
         rescue_retries: count("upstream.rescue_retries")?,
     })
 }
@@ -530,6 +551,16 @@ mod tests {
     }
 
     #[test]
+    fn filters_of_the_log_are_levels_or_name_one() {
+        for filter in ["warn", "OFF", "toolgate=debug", "toolgate_gateway", "info,hyper=trace", ""]
+        {
+            let resolved = resolve(&format!("log = \"{filter}\""), &[]);
+            assert!(resolved.is_ok(), "{filter}: {resolved:?}");
+        }
+        assert!(resolve("", &[("RUST_LOG", "another_program")]).is_ok(), "it is not ours alone");
+    }
+
+    #[test]
     fn mistakes_are_named() {
         refused("strict_tool_validaton = true", "did you mean `strict_tool_validation`?");
         refused("[upstream]\nretrys = 1", "did you mean `upstream.retries`?");
@@ -538,6 +569,15 @@ mod tests {
         refused("state_retention_minutes = -1", "must not be negative");
         refused("state_retention_minutes = 9223372036854775807", "at most a hundred years");
         refused("log = \"a=b=c\"", "`log` (from toolgate.toml) is no filter");
+        refused("log = \"info,nonsense\"", "`log` (from toolgate.toml) has `nonsense`");
+        refused("log = \"toolgate=loud\"", "`log` (from toolgate.toml) is no filter");
+        for key in ["connect_seconds", "idle_seconds", "total_seconds"] {
+            refused(&format!("[upstream]\n{key} = 0"), "must be at least 1");
+        }
+        refused("[limit]\nbody_mib = 1", "did you mean `limits`?");
+        refused("[upstrem]\nretries = 1", "did you mean `upstream`?");
+        refused("limits = 3", "`limits` (from toolgate.toml) must be a section: [limits]");
+        refused("[[limits]]\nbody_mib = 1", "`limits` (from toolgate.toml) must be a section");
         refused("[upstream]\nkind = \"openai\"", "must be \"developer\"");
         refused("[upstream]\nkind = \"vertex\"", "needs upstream.bearer_token");
         refused("[models]\n\"claude-*\" = { modell = \"x\" }", "models.\"claude-*\".modell");

@@ -272,11 +272,14 @@ pub(super) fn find(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
 
-/// The known key that is most like `key`, where one is alike at all.
+/// The known key or section that is most like `key`, where one is alike at all.
 pub(super) fn nearest(key: &str) -> Option<&'static str> {
+    let sections = SETTINGS.iter().filter_map(|it| it.key.split_once('.').map(|(it, _)| it));
     SETTINGS
         .iter()
-        .map(|setting| (distance(setting.key, key), setting.key))
+        .map(|setting| setting.key)
+        .chain(sections)
+        .map(|known| (distance(known, key), known))
         .filter(|(distance, known)| *distance <= known.len().max(key.len()) / 2)
         .min()
         .map(|(_, known)| known)
