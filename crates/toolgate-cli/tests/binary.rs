@@ -8,6 +8,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// A command of the binary that listens; it ends with the test.
 struct Server {
     process: Child,
@@ -131,6 +133,33 @@ fn r142_the_log_holds_no_prompt() {
     server.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
     assert!(log.contains("messages: expected an array, found a string"), "{log}");
     assert!(!log.contains("private"), "{log}");
+}
+
+/// Whatever holds to the end is named when a new file would change it.
+#[test]
+fn a_reload_names_what_changes_with_the_next_start_only() {
+    let folder = Folder::new("reload");
+    let file = folder.0.join("gate.toml");
+    fs::write(&file, "store = \"memory\"\n").unwrap();
+    let arguments = ["serve", "--config", file.to_str().unwrap()];
+    let mut server = Server::spawn(&arguments, |command| command.stderr(Stdio::piped()));
+    let key = "ab".repeat(32);
+    let changed = format!(
+        "store = \"memory\"\nstore_mib = 1\nthreads = 3\nlog = \"warn\"\nlog_format = \"json\"\n[signatures]\nkey = \"{key}\"\n"
+    );
+    fs::write(&file, changed).unwrap();
+    let pid = Pid::from_raw(server.process.id().cast_signed()).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+    let log = BufReader::new(server.process.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let log: Vec<String> =
+        log.take_while(|line| !line.contains("`signatures.key` changes")).collect();
+    for setting in ["store_mib", "threads", "log", "log_format"] {
+        let said = format!("`{setting}` changes with the next start only");
+        assert!(log.iter().any(|line| line.contains(&said)), "{setting}: {log:?}");
+    }
+    for setting in ["`listen`", "`store`", key.as_str()] {
+        assert!(!log.iter().any(|line| line.contains(setting)), "{setting}: {log:?}");
+    }
 }
 
 #[test]

@@ -132,14 +132,8 @@ impl App {
             ));
         }
         let link = Link::new(&config.upstream, self.sim.as_deref(), self.lanes)?;
-        if config.listen != open {
-            tracing::warn!("`listen` changes with the next start only");
-        }
-        if config.threads != old.config.threads {
-            tracing::warn!("`threads` changes with the next start only");
-        }
-        if (&config.store, config.store_bytes) != (&old.config.store, old.config.store_bytes) {
-            tracing::warn!("`store` and `store_mib` change with the next start only");
+        for setting in self.started.fixed_but_changed(&config) {
+            tracing::warn!("`{setting}` changes with the next start only");
         }
         let keys = if old.keys.holds(&config.upstream.auth.api_keys) {
             Arc::clone(&old.keys)

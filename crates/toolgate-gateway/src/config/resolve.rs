@@ -326,6 +326,21 @@ impl Config {
         })
     }
 
+    /// The settings that hold from the start to the end, and that `new` would change.
+    pub(crate) fn fixed_but_changed(&self, new: &Self) -> impl Iterator<Item = &'static str> {
+        [
+            ("listen", self.listen != new.listen),
+            ("threads", self.threads != new.threads),
+            ("store", self.store != new.store),
+            ("store_mib", self.store_bytes != new.store_bytes),
+            ("log", self.log != new.log),
+            ("log_format", self.log_format != new.log_format),
+            ("signatures.key", self.signature_key != new.signature_key),
+        ]
+        .into_iter()
+        .filter_map(|(setting, is_changed)| is_changed.then_some(setting))
+    }
+
     /// The key of [`Config::signature_key`] as bytes.
     pub fn signature_key_bytes(&self) -> Option<[u8; 32]> {
         self.signature_key.as_ref().and_then(|key| hex(key.expose()))
