@@ -135,6 +135,20 @@ fn r142_the_log_holds_no_prompt() {
     assert!(!log.contains("private"), "{log}");
 }
 
+/// An entry of the log is a line: no name that a client gives begins another.
+#[test]
+fn clients_cannot_write_entries_of_the_log() {
+    let mut server = Server::logging(&["serve", "--store", "memory"], "debug");
+    let body = r#"{"model":"gemini\r\nERROR forged\u001bc","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"a\nERROR forged","input_schema":{"type":"b\nERROR forged"}}]}"#;
+    server.post("/v1/messages", body);
+    let _ = server.process.kill();
+    let mut log = String::new();
+    server.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(log.contains(r"gemini\r\nERROR forged\x1bc"), "{log}");
+    assert!(!log.lines().any(|line| line.trim_start().starts_with("ERROR")), "{log}");
+    assert!(!log.contains(['\r', '\x1b']), "{log}");
+}
+
 /// Whatever holds to the end is named when a new file would change it.
 #[test]
 fn a_reload_names_what_changes_with_the_next_start_only() {
