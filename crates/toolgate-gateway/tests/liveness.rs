@@ -145,6 +145,24 @@ async fn r64_a_broken_upstream_is_an_error() {
     }
 }
 
+/// A stream that ends before it began is asked for again, and is an error with a status in the end: at
+/// every door, as often.
+#[tokio::test]
+async fn a_stream_that_was_cut_before_it_began_is_an_error_status() {
+    let plain = serde_json::json!({"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]});
+    let model = "/v1beta/models/gemini-3.6-flash";
+    let gemini = ["streamGenerateContent?alt=sse", "streamGenerateContent", "generateContent"]
+        .map(|verb| (format!("{model}:{verb}"), plain.clone()));
+    let doors = DOORS.map(|door| (door.path().to_owned(), door.ask(true)));
+    for (path, ask) in doors.into_iter().chain(gemini) {
+        let lab = Lab::with(scripted(Fault::Cut { after: 0 }), "").await;
+        let got = lab.post(&path, &ask).await;
+        assert!(matches!(got.status.as_u16(), 502 | 503), "{path}: {} {}", got.status, got.text());
+        assert_eq!(lab.sim.counters().requests, 3, "{path}");
+        assert!(got.json()["error"]["message"].is_string(), "{path}: {}", got.text());
+    }
+}
+
 /// H2: thoughts bind to nothing. A turn that ends after them is asked for again, and what it says
 /// then follows them in the same stream.
 #[tokio::test]

@@ -78,7 +78,8 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
             Ok(response) if generates => {
                 let (head, answer) = response.into_parts();
                 let mut passing = Passing::open(answer, form, &visit, &plan, ledger).await;
-                // K3: an error that comes as the first event is a refusal like any other.
+                // K3: an error that comes as the first event is a refusal like any other, and so is an
+                // end before there is one.
                 if let Some(failure) = passing.refusal().cloned()
                     && let Some(given_up) = passing.give_up()
                 {
@@ -97,10 +98,6 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
                     && let Ok(reply) = mending.run(ledger, Trust::All).await
                 {
                     return reply;
-                }
-                // Half an object is no answer; half a stream says itself that it was cut.
-                if let Some(failure) = passing.cut().filter(|_| form == Form::Whole) {
-                    return reply::failure(DIALECT, failure, &visit.request_id);
                 }
                 return like(&head, passing.boxed_unsync());
             }

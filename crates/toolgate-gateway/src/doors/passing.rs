@@ -153,20 +153,14 @@ impl Passing {
             Some(Err(failure)) if self.body.is_none() && !self.heard.visible => {
                 // What it says about a turn of its own is an answer.
                 let is_told = failure.upstream_status.is_some()
-                    || matches!(failure.kind, FailureKind::Timeout | FailureKind::UpstreamProtocol);
+                    || matches!(
+                        failure.kind,
+                        FailureKind::Cut | FailureKind::Timeout | FailureKind::UpstreamProtocol
+                    );
                 Some(failure).filter(|_| is_told)
             }
             Some(_) | None => None,
         }
-    }
-
-    /// That it was cut off before there was anything to show.
-    pub(super) fn cut(&self) -> Option<&Failure> {
-        match &self.heard.end {
-            Some(Err(failure)) if failure.kind == FailureKind::Cut => Some(failure),
-            Some(_) | None => None,
-        }
-        .filter(|_| !self.heard.visible)
     }
 
     /// The upstream has said nothing for too long, or has taken too long to say it.
@@ -185,10 +179,7 @@ impl Passing {
     /// Whether it ended without anything that a client could go on with.
     pub(super) fn is_no_good(&self) -> bool {
         let Some(Err(failure)) = &self.heard.end else { return false };
-        let is_idle = matches!(
-            failure.kind,
-            FailureKind::Cut | FailureKind::EmptyTurn | FailureKind::MalformedCall
-        );
+        let is_idle = matches!(failure.kind, FailureKind::EmptyTurn | FailureKind::MalformedCall);
         is_idle && self.body.is_none() && !self.heard.visible
     }
 
