@@ -149,6 +149,28 @@ fn clients_cannot_write_entries_of_the_log() {
     assert!(!log.contains(['\r', '\x1b']), "{log}");
 }
 
+/// Whoever went away was not answered.
+#[test]
+fn the_log_tells_clients_that_left_from_those_with_an_answer() {
+    let folder = Folder::new("left");
+    let script = folder.0.join("silent.toml");
+    let silent = "[[turn]]\ntimes = 0\nfault = { kind = \"stall\", after = 1 }\nsay = [{ chunk = \"Words, \" }, { chunk = \"cut.\" }]\n";
+    fs::write(&script, silent).unwrap();
+    let sim = Server::start(&["sim", "--script", script.to_str().unwrap()]);
+    let upstream = format!("http://{}", sim.address);
+    let arguments = ["serve", "--store", "memory", "--upstream-url", &upstream];
+    let mut gateway = Server::logging(&arguments, "info");
+    let body = r#"{"model":"gemini-3.6-flash","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Hi"}]}"#;
+    let mut client = TcpStream::connect(&gateway.address).unwrap();
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nx-api-key: k\r\ncontent-length";
+    client.write_all(format!("{head}: {}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+    client.read_exact(&mut [0; 12]).unwrap();
+    drop(client);
+    let mut log = BufReader::new(gateway.process.stderr.take().unwrap()).lines();
+    let line = log.find_map(|line| line.ok().filter(|line| line.contains("outcome="))).unwrap();
+    assert!(line.contains("client_gone") && line.ends_with("the client went away"), "{line}");
+}
+
 /// Whatever holds to the end is named when a new file would change it.
 #[test]
 fn a_reload_names_what_changes_with_the_next_start_only() {

@@ -165,6 +165,7 @@ impl App {
             return None;
         }
         self.most.fetch_max(others + 1, Ordering::Relaxed);
+        self.metrics.active.inc();
         Some(Admitted { app: Arc::clone(self), line: None })
     }
 
@@ -224,6 +225,7 @@ impl Admitted {
 impl Drop for Admitted {
     fn drop(&mut self) {
         self.app.running.fetch_sub(1, Ordering::Relaxed);
+        self.app.metrics.active.dec();
     }
 }
 

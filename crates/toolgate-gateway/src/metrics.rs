@@ -18,7 +18,7 @@ use toolgate_core::translate::Dialect;
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    /// Requests that are being answered.
+    /// Requests that are being read or answered.
     pub active: Gauge,
     requests: Family<RequestLabels, Counter>,
     calls: Counter,

@@ -7,6 +7,7 @@ mod harness;
 use harness::{DOORS, Door, Lab};
 use http::Method;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use toolgate_gateway::config::{Config, Sources};
 use toolgate_gateway::start;
 use toolgate_sim::{Fault, Script, Sim, SimConfig};
@@ -117,12 +118,38 @@ async fn refusals_at_the_door_are_counted() {
     lab.send(Method::POST, "/v1/messages", &[("x-api-key", "wrong")], "{}").await;
     lab.send(Method::POST, "/v1/nowhere", &[("x-api-key", "right")], "{}").await;
     lab.send(Method::POST, "/v1/messages", &[("origin", "https://evil.example")], "{}").await;
+    let long = [("x-api-key", "right"), ("x-long", &"x".repeat(70_000))];
+    lab.send(Method::POST, "/v1/messages", &long, "{}").await;
     let metrics = lab.get("/metrics").await.text();
-    for (kind, count) in [("authentication", 1), ("not_found", 1), ("permission", 1)] {
-        let line = format!("toolgate_failures_total{{kind=\"{kind}\"}} {count}\n");
+    for kind in ["authentication", "not_found", "permission", "too_large"] {
+        let line = format!("toolgate_failures_total{{kind=\"{kind}\"}} 1\n");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
+    // All of them are the client's mistake.
+    for (door, count) in [("anthropic", 3), ("chat", 1)] {
+        let line =
+            format!("toolgate_requests_total{{door=\"{door}\",outcome=\"rejected\"}} {count}\n");
         assert!(metrics.contains(&line), "{line} in {metrics}");
     }
     assert!(metrics.contains("toolgate_active_requests 0\n"), "{metrics}");
+}
+
+/// Whoever has room is counted, also while the request's body is on its way.
+#[tokio::test]
+async fn requests_that_are_read_are_active() {
+    let lab = Lab::with(SimConfig::default(), "[limits]\nconcurrency = 1").await;
+    let mut client = tokio::net::TcpStream::connect(lab.gateway.addr).await.unwrap();
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n";
+    client.write_all(head.as_bytes()).await.unwrap();
+    let mut go_on = [0; 25];
+    client.read_exact(&mut go_on).await.unwrap();
+    assert_eq!(lab.post(GEMINI, &plain()).await.status.as_u16(), 503, "there is no room");
+    let metrics = lab.get("/metrics").await.text();
+    assert!(metrics.contains("toolgate_active_requests 1\n"), "{metrics}");
+    drop(client);
+    while !lab.get("/metrics").await.text().contains("toolgate_active_requests 0\n") {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Every error names the request, also within a stream.

@@ -52,7 +52,6 @@ pub(crate) struct Unread {
 
 impl Ledger {
     pub(crate) fn new(app: Arc<App>, door: Dialect, owner: Owner, request_id: &str) -> Self {
-        app.metrics.active.inc();
         Self {
             app,
             door,
@@ -177,12 +176,7 @@ impl Ledger {
             self.app.metrics.calls(1, 1, self.began.elapsed());
         }
         let calls = self.settle(&BTreeSet::new());
-        let outcome = if failure.kind == FailureKind::InvalidRequest {
-            Outcome::rejected
-        } else {
-            Outcome::error
-        };
-        self.end(outcome, calls, Some(failure), None);
+        self.end(outcome_of(failure), calls, Some(failure), None);
     }
 
     /// Something other than a turn was answered (a count, a list).
@@ -204,7 +198,6 @@ impl Ledger {
         let upstream = total.saturating_sub(self.own);
         self.app.metrics.request(self.door, outcome);
         self.app.metrics.timed(self.own, upstream);
-        self.app.metrics.active.dec();
         let usage = finish.map(|finish| finish.usage).unwrap_or_default();
         let said = failure.map(|failure| brief(&failure.message, LOGGED));
         tracing::info!(
@@ -221,7 +214,7 @@ impl Ledger {
             own_us = self.own.as_micros() as u64,
             outcome = ?outcome,
             failure = failure.map(|failure| failure_name(failure.kind)),
-            message = said.as_deref().unwrap_or("answered"),
+            message = said.as_deref().unwrap_or_else(|| plainly(outcome)),
         );
     }
 }
@@ -232,6 +225,43 @@ impl Drop for Ledger {
             let calls = self.settle(&BTreeSet::new());
             self.end(Outcome::client_gone, calls, None, None);
         }
+    }
+}
+
+/// Whose mistake a failure is.
+fn outcome_of(failure: &Failure) -> Outcome {
+    match failure.kind {
+        FailureKind::ContextTooLong
+        | FailureKind::InvalidRequest
+        | FailureKind::NotFound
+        | FailureKind::TooLarge
+        | FailureKind::Unsupported => Outcome::rejected,
+        // What Google does not let in came with a key that may be the gateway's own.
+        FailureKind::Authentication | FailureKind::Permission
+            if failure.upstream_status.is_none() =>
+        {
+            Outcome::rejected
+        }
+        FailureKind::Authentication
+        | FailureKind::Billing
+        | FailureKind::Cut
+        | FailureKind::EmptyTurn
+        | FailureKind::Internal
+        | FailureKind::MalformedCall
+        | FailureKind::Overloaded
+        | FailureKind::Permission
+        | FailureKind::QuotaExhausted
+        | FailureKind::RateLimited
+        | FailureKind::Timeout
+        | FailureKind::UpstreamProtocol => Outcome::error,
+    }
+}
+
+/// What the log says of an end without a failure.
+fn plainly(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::client_gone => "the client went away",
+        Outcome::error | Outcome::ok | Outcome::rejected => "answered",
     }
 }
 
