@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_gateway::config::{Config, LogFormat, Sources, UpstreamKind, example};
 use toolgate_gateway::{Running, start_log, start_with};
 
@@ -63,6 +63,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (kind, format) = (config.upstream.kind, config.log_format);
+        // Whoever reads that it listens may send signals.
+        let signals = Signals::listen()?;
         let running = start_with(config, give_back).await?;
         writeln!(stdout, "toolgate listens on http://{}", running.addr)?;
         stdout.flush()?;
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             LogFormat::Json => tracing::info!(addr = %running.addr, upstream = ?kind, "listening"),
             LogFormat::Text => greet(&running, kind)?,
         }
-        serve(args, running).await
+        serve(args, signals, running).await
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -153,17 +155,39 @@ fn greet(running: &Running, kind: UpstreamKind) -> std::io::Result<()> {
     )
 }
 
-async fn serve(args: &Args, running: Running) -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+/// What the system tells us.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Somebody wants it to end.
+    async fn end(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+async fn serve(args: &Args, mut signals: Signals, running: Running) -> Result<()> {
     let mut watch = tokio::time::interval(WATCH);
     let mut modified = args.modified();
     loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hangup.recv() => reload(args, &running),
+            _ = signals.terminate.recv() => break,
+            _ = signals.interrupt.recv() => break,
+            _ = signals.hangup.recv() => reload(args, &running),
             _ = watch.tick() => {
                 let now = args.modified();
                 if now != modified {
@@ -174,10 +198,7 @@ async fn serve(args: &Args, running: Running) -> Result<()> {
         }
     }
     let again = async {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signals.end().await;
         tracing::warn!("a second signal: turns that still run are cut off");
     };
     running.drain_until(again).await;
