@@ -220,6 +220,13 @@ impl Admitted {
         self.line = Some(line.busy());
         self
     }
+
+    /// The request is whole.
+    pub(crate) fn begin(&self) {
+        if let Some(line) = &self.line {
+            line.begin();
+        }
+    }
 }
 
 impl Drop for Admitted {

@@ -17,7 +17,7 @@ use crate::app::App;
 #[derive(Debug)]
 pub(crate) struct Line {
     opened: Instant,
-    /// When the answer began that is being sent, in milliseconds after `opened`.
+    /// From when on the time counts that an answer may take, in milliseconds after `opened`.
     began: AtomicU64,
     /// Requests that are read or answered.
     busy: AtomicUsize,
@@ -45,7 +45,7 @@ impl Line {
         self.busy()
     }
 
-    /// An answer begins that takes no longer to make.
+    /// The time that an answer may take counts from now.
     pub(crate) fn begin(&self) {
         let now = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(0);
         self.began.store(now, Ordering::Relaxed);
@@ -77,6 +77,13 @@ impl Line {
 /// A request on a connection.
 #[derive(Debug)]
 pub(crate) struct Busy(Arc<Line>);
+
+impl Busy {
+    /// The request is whole.
+    pub(crate) fn begin(&self) {
+        self.0.begin();
+    }
+}
 
 impl Drop for Busy {
     fn drop(&mut self) {

@@ -109,10 +109,14 @@ impl Visit {
             }
             Err(error) => return Err(unreadable(&*error)),
         };
-        match encoding {
-            None => Ok(body),
-            Some(encoding) => self.app.decoders.decode(encoding, body, limit).await,
+        let body = match encoding {
+            None => body,
+            Some(encoding) => self.app.decoders.decode(encoding, body, limit).await?,
+        };
+        if let Some(room) = &self.room {
+            room.begin();
         }
+        Ok(body)
     }
 }
 
