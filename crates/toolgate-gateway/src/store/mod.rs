@@ -12,11 +12,13 @@
 
 mod any;
 mod change;
+mod home;
 mod memory;
 mod pending;
 mod recent;
 mod sqlite;
 mod sqlite_file;
+mod sqlite_schema;
 mod tail;
 #[cfg(test)]
 mod tests;
