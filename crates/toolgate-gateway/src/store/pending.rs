@@ -31,45 +31,61 @@ pub(super) struct Pending {
     hasher: RandomState,
     /// When the first of them came.
     pub(super) since: Option<Instant>,
-    /// Whether the thread has something in its hands that is not in the tail either.
-    pub(super) is_unsafe: bool,
+    /// What the thread has in its hands: it may come back.
+    held: Held,
     asks: Vec<Ask>,
     is_closed: bool,
+}
+
+/// How much was taken, and how much of it is in the tail.
+#[derive(Debug, Default)]
+struct Held {
+    count: usize,
+    bytes: usize,
+    saved: usize,
 }
 
 /// What somebody waits for.
 #[derive(Debug)]
 pub(super) enum Ask {
+    Read(Read),
+    Later(Later),
+}
+
+/// What is read, where it is.
+#[derive(Debug)]
+pub(super) enum Read {
     Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Kept>>>),
     List(Owner, Kind, String, oneshot::Sender<Vec<Bytes>>),
     Map(Owner, String, usize, oneshot::Sender<Vec<Noted>>),
+}
+
+/// What can be done only when all that was written before is in its place.
+#[derive(Debug)]
+pub(super) enum Later {
     Delete(Owner, Kind, String, oneshot::Sender<bool>),
     Flush(oneshot::Sender<()>),
 }
 
-impl Ask {
-    /// Whether it can be answered only when all that was written before is in its place. What is
-    /// read is found where it is.
-    pub(super) fn needs_all(&self) -> bool {
-        match self {
-            Self::Get(..) | Self::List(..) | Self::Map(..) => false,
-            Self::Delete(..) | Self::Flush(_) => true,
-        }
-    }
-}
-
-/// More does not wait: that happens only when the disk hangs.
+/// More does not wait: that happens only when the disk hangs or fails.
 const CHANGES: usize = 65_536;
 const BYTES: usize = 64 << 20;
 
 impl Pending {
     /// Adds something; says whether there was room for it.
     pub(super) fn add(&mut self, change: &Change<'_>) -> bool {
-        if self.count >= CHANGES || self.log.len() >= BYTES {
+        let (count, bytes) = (self.count + self.held.count, self.log.len() + self.held.bytes);
+        if count >= CHANGES || bytes >= BYTES {
             return false;
         }
         let start = self.log.len();
         change.write(&mut self.log);
+        self.find(change, start);
+        true
+    }
+
+    /// Makes what stands somewhere in the log be found.
+    fn find(&mut self, change: &Change<'_>, start: usize) {
         self.count += 1;
         self.since.get_or_insert_with(Instant::now);
         match &change.what {
@@ -82,7 +98,6 @@ impl Pending {
             }
             What::Append(_) => self.lists.push((self.hasher.hash_one(change.at), start)),
         }
-        true
     }
 
     /// Whether so much waits that it should wait no longer.
@@ -180,14 +195,54 @@ impl Pending {
         self.is_closed
     }
 
+    /// How many changes wait that the thread has not taken.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether the thread has something in its hands that is not in the tail either.
+    pub(super) fn is_unsafe(&self) -> bool {
+        self.held.saved < self.held.bytes
+    }
+
     /// Hands over all changes; new ones come into `next`.
     pub(super) fn take(&mut self, next: Vec<u8>) -> Vec<u8> {
-        self.is_unsafe = !self.unsaved().is_empty();
+        self.held = Held { count: self.count, bytes: self.log.len(), saved: self.saved };
+        self.forget();
+        std::mem::replace(&mut self.log, next)
+    }
+
+    fn forget(&mut self) {
         (self.count, self.saved, self.since) = (0, 0, None);
         self.values.clear();
         self.maps.clear();
         self.lists.clear();
-        std::mem::replace(&mut self.log, next)
+    }
+
+    /// What was taken is in its place.
+    pub(super) fn arrived(&mut self) {
+        self.held = Held::default();
+    }
+
+    /// What was taken could not be brought home: it is pending again, before what came since. Gives
+    /// back what that was written to.
+    pub(super) fn put_back(&mut self, log: Vec<u8>) -> Vec<u8> {
+        // Nothing of the newer is in the tail where something of the older is not.
+        let saved = self.held.saved + self.saved;
+        self.forget();
+        self.held = Held::default();
+        let mut newer = std::mem::replace(&mut self.log, log);
+        self.log.extend_from_slice(&newer);
+        newer.clear();
+        let all = std::mem::take(&mut self.log);
+        let mut rest = &all[..];
+        loop {
+            let start = all.len() - rest.len();
+            let Some(change) = Change::read(&mut rest) else { break };
+            self.find(&change, start);
+        }
+        (self.log, self.saved) = (all, saved);
+        newer
     }
 }
 
@@ -221,7 +276,7 @@ mod tests {
         assert_eq!(value(&pending, "a"), Some(Some(Bytes::from_static(b"3"))));
         pending.saved(pending.unsaved().len());
         let log = pending.take(Vec::new());
-        assert!(!pending.is_unsafe);
+        assert!(!pending.is_unsafe());
         let ids: Vec<&str> = changes(&log).map(|change| change.at.id).collect();
         assert_eq!(ids, ["a", "old", "a", "b"]);
         assert_eq!(value(&pending, "a"), None);
@@ -287,6 +342,65 @@ mod tests {
         assert_eq!(complete(&pending, "anew"), ["2"]);
         drop(pending.take(Vec::new()));
         assert_eq!(complete(&pending, "a"), ["there"]);
+    }
+
+    /// What came back is found as before, under what came since.
+    #[test]
+    fn what_is_put_back_is_pending_again() {
+        let mut pending = Pending::default();
+        let at = |kind, id| At { owner: Owner::of("o"), kind, id };
+        let until = now() + 60_000;
+        let add = |pending: &mut Pending, value: &'static [u8]| {
+            let what = What::Put(value, vec![("m", "a")]);
+            assert!(pending.add(&Change { at: at(Kind::Signature, "a"), what, until }));
+            let what = What::Append(vec![value]);
+            assert!(pending.add(&Change { at: at(Kind::Log, "l"), what, until }));
+        };
+        let check = |pending: &Pending, value: &'static [u8], list: &[&str]| {
+            let found = pending.value(at(Kind::Signature, "a"));
+            assert_eq!(found, Some(Some(Bytes::from_static(value))));
+            assert_eq!(pending.in_map(Owner::of("o"), "m").len(), 1);
+            let mut all = Vec::new();
+            pending.complete(at(Kind::Log, "l"), &mut all);
+            assert_eq!(all, list);
+        };
+        add(&mut pending, b"1");
+        let half = pending.unsaved().len();
+        pending.saved(half);
+        add(&mut pending, b"2");
+        let log = pending.take(Vec::new());
+        assert!(pending.is_unsafe());
+        drop(pending.put_back(log));
+        check(&pending, b"2", &["1", "2"]);
+        assert_eq!(pending.unsaved().len(), half, "half of it is in the tail");
+        pending.saved(half);
+        let log = pending.take(Vec::new());
+        assert!(!pending.is_unsafe());
+        add(&mut pending, b"3");
+        pending.saved(half);
+        add(&mut pending, b"4");
+        let newer = pending.put_back(log);
+        assert!(newer.is_empty());
+        check(&pending, b"4", &["1", "2", "3", "4"]);
+        assert_eq!((pending.count(), pending.unsaved().len()), (8, half));
+        assert!(pending.since.is_some());
+        assert_eq!(changes(&pending.take(newer)).count(), 8);
+    }
+
+    /// r128: what may come back leaves no room for others.
+    #[test]
+    fn r128_what_is_taken_counts() {
+        let mut pending = Pending::default();
+        let at = At { owner: Owner::of("o"), kind: Kind::Log, id: "l" };
+        let change = Change { at, what: What::Append(Vec::new()), until: 0 };
+        assert_eq!((0..CHANGES).filter(|_| pending.add(&change)).count(), CHANGES);
+        let log = pending.take(Vec::new());
+        assert!(!pending.add(&change));
+        drop(pending.put_back(log));
+        assert!(!pending.add(&change));
+        drop(pending.take(Vec::new()));
+        pending.arrived();
+        assert!(pending.add(&change));
     }
 
     /// r128: there is an end to what waits.

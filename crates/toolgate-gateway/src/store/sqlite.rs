@@ -12,6 +12,7 @@
 use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -22,10 +23,10 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::change::{At, Change, What};
-use super::home::{Home, Shared, noted};
-use super::pending::Ask;
+use super::home::{Home, Shared, noted, report};
+use super::pending::{Ask, Later, Read};
 use super::recent::Recent;
-use super::sqlite_file::{File, Kept, now, until};
+use super::sqlite_file::{File, Kept, Refused, now, until};
 use super::tail::{self, LOOK, Place, Tail};
 use super::{Kind, Listed, Opening, StoreError, last_of};
 use crate::auth::Owner;
@@ -51,33 +52,60 @@ const PATIENCE: Duration = Duration::from_secs(5);
 impl Sqlite {
     /// Opens or makes the file, and the key that is kept in it.
     pub(super) fn open(path: &Path, opening: Opening) -> Result<(Self, [u8; 32]), StoreError> {
+        let (mut sqlite, home, key) = Self::prepare(path, opening)?;
+        let thread = std::thread::Builder::new()
+            .name("toolgate-store".to_owned())
+            .spawn(move || home.run())
+            .map_err(|error| failed(path, &error))?;
+        sqlite.thread = Some(thread);
+        Ok((sqlite, key))
+    }
+
+    /// The same before there is a thread.
+    pub(super) fn prepare(
+        path: &Path,
+        opening: Opening,
+    ) -> Result<(Self, Home, [u8; 32]), StoreError> {
         let Opening { bytes: limit, new_key, metrics, .. } = opening;
-        let failed = |reason: String| StoreError { place: path.display().to_string(), reason };
-        make_private(path).map_err(|error| failed(error.to_string()))?;
-        let connection = Connection::open(path).map_err(|error| failed(error.to_string()))?;
-        let mut file = File::new(connection, limit).map_err(|error| failed(error.to_string()))?;
-        let key = file.key(new_key).map_err(|error| failed(error.to_string()))?;
-        let tail = open_tail(&mut file, path, &key).unwrap_or_else(|error| {
+        make_private(path).map_err(|error| failed(path, &error))?;
+        let connection = Connection::open(path).map_err(|error| failed(path, &error))?;
+        let mut file = File::new(connection, limit).map_err(|error| failed(path, &error))?;
+        let key = file.key(new_key).map_err(|error| failed(path, &error))?;
+        let mut refused = Refused::default();
+        let tail = open_tail(&mut file, path, &key, &mut refused).unwrap_or_else(|error| {
             tracing::warn!("{}-tail0 cannot be used: {error}; turns wait", path.display());
             None
         });
+        report(&metrics, &refused);
         let shared = Arc::new(Shared {
             file: Mutex::new(file),
             tail: tokio::sync::Mutex::new(tail),
             pending: Mutex::default(),
             news: Condvar::new(),
             many: usize::try_from(limit / PART).unwrap_or(MANY).min(MANY),
+            returned: AtomicU64::new(0),
         });
         let home = Home::new(Arc::clone(&shared), metrics.clone());
-        let thread = std::thread::Builder::new()
-            .name("toolgate-store".to_owned())
-            .spawn(move || home.run())
-            .map_err(|error| failed(error.to_string()))?;
-        let recent = Mutex::default();
-        Ok((Self { shared, thread: Some(thread), recent, metrics }, key))
+        Ok((Self { shared, thread: None, recent: Mutex::default(), metrics }, home, key))
     }
 
     pub(super) async fn get(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
+        loop {
+            let returned = self.returned();
+            let found = self.look(owner, kind, ids).await;
+            if returned == self.returned() {
+                return found;
+            }
+        }
+    }
+
+    /// Another number means that something came back that was not pending any more. Who has looked for
+    /// it meanwhile looks again: it was neither here nor there.
+    fn returned(&self) -> u64 {
+        self.shared.returned.load(Ordering::Acquire)
+    }
+
+    async fn look(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
         let mut found: Vec<Option<Option<Bytes>>> = vec![None; ids.len()];
         let mut look = |find: &mut dyn FnMut(At<'_>) -> Option<Option<Bytes>>| {
             let unknown = ids.iter().zip(&mut found).filter(|(_, found)| found.is_none());
@@ -109,7 +137,7 @@ impl Sqlite {
         let read = || self.read(|file| file.get_all(owner, kind, &ids));
         let kept = match is_little.then(read).flatten() {
             Some(kept) => kept,
-            None => self.asked(|reply| Ask::Get(owner, kind, ids.clone(), reply)).await,
+            None => self.asked(|reply| Ask::Read(Read::Get(owner, kind, ids.clone(), reply))).await,
         };
         let kept = kept.unwrap_or_default();
         if kind.is_constant() {
@@ -128,15 +156,27 @@ impl Sqlite {
     }
 
     pub(super) async fn list(&self, owner: Owner, kind: Kind, id: &str) -> Vec<Bytes> {
-        let ask = |reply| Ask::List(owner, kind, id.to_owned(), reply);
+        let ask = |reply| Ask::Read(Read::List(owner, kind, id.to_owned(), reply));
         self.asked(ask).await.unwrap_or_default()
     }
 
     pub(super) async fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
+        loop {
+            let returned = self.returned();
+            let found = self.look_in_map(owner, map, most).await;
+            if returned == self.returned() {
+                return found;
+            }
+        }
+    }
+
+    async fn look_in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
         let put = self.shared.lock().in_map(owner, map);
         let there = match self.read(|file| file.in_map(owner, map, most)) {
             Some(there) => there,
-            None => self.asked(|reply| Ask::Map(owner, map.to_owned(), most, reply)).await,
+            None => {
+                self.asked(|reply| Ask::Read(Read::Map(owner, map.to_owned(), most, reply))).await
+            }
         };
         let mut all = there.unwrap_or_default();
         // What was put again or is too old hides what was there before.
@@ -174,7 +214,7 @@ impl Sqlite {
     }
 
     pub(super) async fn delete(&self, owner: Owner, kind: Kind, id: &str) -> bool {
-        let ask = |reply| Ask::Delete(owner, kind, id.to_owned(), reply);
+        let ask = |reply| Ask::Later(Later::Delete(owner, kind, id.to_owned(), reply));
         self.asked(ask).await.unwrap_or(false)
     }
 
@@ -194,7 +234,7 @@ impl Sqlite {
 
     /// Waits until what was written before is in the file.
     pub(super) async fn flush(&self) {
-        let _ = self.asked(Ask::Flush).await;
+        let _ = self.asked(|reply| Ask::Later(Later::Flush(reply))).await;
     }
 
     fn change(&self, at: At<'_>, what: What<'_>, keep: Duration) {
@@ -218,7 +258,7 @@ impl Sqlite {
             Err(TryLockError::Poisoned(file)) => file.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        Some(noted(&self.metrics, read(&file)))
+        Some(noted(read(&file)))
     }
 
     /// Asks the thread; `None`: it has ended.
@@ -241,9 +281,18 @@ impl Drop for Sqlite {
     }
 }
 
+fn failed(path: &Path, reason: &dyn std::fmt::Display) -> StoreError {
+    StoreError { place: path.display().to_string(), reason: reason.to_string() }
+}
+
 /// Takes a tail, brings home what processes that were killed have left, and waits until those that
 /// live have seen this one and brought home theirs. `None`: too many live.
-fn open_tail(file: &mut File, path: &Path, key: &[u8; 32]) -> Result<Option<Tail>, Box<dyn Error>> {
+fn open_tail(
+    file: &mut File,
+    path: &Path,
+    key: &[u8; 32],
+    refused: &mut Refused,
+) -> Result<Option<Tail>, Box<dyn Error>> {
     let mut mark = [0; 16];
     mark.copy_from_slice(&digest(&SHA256, key).as_ref()[..16]);
     let place = Place { path: path.to_owned(), mark };
@@ -252,7 +301,7 @@ fn open_tail(file: &mut File, path: &Path, key: &[u8; 32]) -> Result<Option<Tail
     loop {
         for mut tail in place.tails(own.as_ref().map(Tail::number))? {
             let left = tail.left()?;
-            let last = file.bring_home(tail.number(), &left)?;
+            let last = file.bring_home(tail.number(), &left, refused)?;
             tracing::debug!(tail = tail.number(), batches = left.len(), "a tail was brought home");
             if own.is_none() {
                 tail.begin(last)?;

@@ -29,6 +29,10 @@ use crate::clock;
 /// How often old entries are looked for.
 const SWEEP: Duration = Duration::from_secs(30);
 
+/// How long others who have the file are waited for, and how long where it is tried again soon.
+const PATIENCE: Duration = Duration::from_secs(5);
+const SHORT_PATIENCE: Duration = Duration::from_millis(250);
+
 /// A value, and until when it is kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
@@ -42,6 +46,46 @@ pub(super) struct Noted {
     pub(super) id: String,
     pub(super) note: String,
     pub(super) until: i64,
+}
+
+/// Changes that cannot be kept, however often that is tried.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    pub(super) count: u64,
+    /// Why the first of them cannot.
+    pub(super) first: Option<rusqlite::Error>,
+}
+
+impl Refused {
+    /// Takes down what came of a change. What went wrong with the file is an error for all of them.
+    fn note(
+        &mut self,
+        connection: &Connection,
+        written: rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        match written {
+            // Some errors have undone what was written before.
+            Err(error) if is_its_own_fault(&error) && !connection.is_autocommit() => {
+                self.count += 1;
+                self.first.get_or_insert(error);
+                Ok(())
+            }
+            written => written,
+        }
+    }
+}
+
+/// Whether something failed for what was to be written, not for the file or the disk.
+fn is_its_own_fault(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{
+        ApiMisuse, ConstraintViolation, ParameterOutOfRange, TooBig, TypeMismatch, Unknown,
+    };
+    error.sqlite_error_code().is_none_or(|code| {
+        matches!(
+            code,
+            ApiMisuse | ConstraintViolation | ParameterOutOfRange | TooBig | TypeMismatch | Unknown
+        )
+    })
 }
 
 /// An open file.
@@ -58,7 +102,7 @@ pub(super) struct File {
 impl File {
     /// Takes a file into use, in the newest form.
     pub(super) fn new(connection: Connection, limit: u64) -> rusqlite::Result<Self> {
-        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.busy_timeout(PATIENCE)?;
         connection.execute_batch(
             "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;
              PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;
@@ -70,6 +114,11 @@ impl File {
         file.sweep()?;
         file.commit()?;
         Ok(file)
+    }
+
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// The key that is kept here; the first who comes brings it.
@@ -93,22 +142,55 @@ impl File {
         Ok(())
     }
 
-    /// Makes what was written last.
+    /// Begins to write, unless others have the file for long.
+    pub(super) fn begin_soon(&mut self) -> rusqlite::Result<()> {
+        self.connection.busy_timeout(SHORT_PATIENCE)?;
+        let begun = self.begin();
+        self.connection.busy_timeout(PATIENCE)?;
+        if begun.is_err() {
+            self.undo();
+        }
+        begun
+    }
+
+    /// Makes what was written last, all of it or, where that fails, nothing.
     pub(super) fn commit(&mut self) -> rusqlite::Result<()> {
         if !self.writing {
             return Ok(());
         }
+        let committed = self.try_commit();
+        if committed.is_err() {
+            self.undo();
+        }
+        committed
+    }
+
+    fn try_commit(&mut self) -> rusqlite::Result<()> {
         if self.swept.elapsed() >= SWEEP {
             self.sweep()?;
         }
         self.shrink()?;
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.writing = false;
-        let committed =
-            self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
-        if committed.is_err() {
-            self.connection.execute_batch("ROLLBACK")?;
+        Ok(())
+    }
+
+    /// Forgets what was written and not made to last.
+    pub(super) fn undo(&mut self) {
+        self.writing = false;
+        // What was let go is there again: it is looked for the next time.
+        self.unseen = self.limit;
+        self.roll_back();
+    }
+
+    /// Ends a transaction, where the error before has not done so.
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.connection.execute_batch("ROLLBACK")
+        {
+            // Whoever begins the next finds it, and is here again.
+            tracing::debug!(%error, "a transaction could not be undone");
         }
-        committed.map(drop)
     }
 
     /// The value of an entry, if it is not too old.
@@ -137,7 +219,10 @@ impl File {
         // The file's locks, which cost more than a read, are taken once.
         self.connection.prepare_cached("BEGIN")?.execute([])?;
         let found = read();
-        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        let end = self.connection.prepare_cached("COMMIT").and_then(|mut end| end.execute([]));
+        if end.is_err() {
+            self.roll_back();
+        }
         found
     }
 
@@ -166,20 +251,18 @@ impl File {
         Ok(all.into_iter().map(|(_, noted)| noted).collect())
     }
 
-    /// Writes the changes of a log. What comes of each is told to `note`, which says whether that is
-    /// the end of it.
-    pub(super) fn write(
-        &mut self,
-        log: &[u8],
-        mut note: impl FnMut(rusqlite::Result<()>) -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<()> {
+    /// Writes the changes of a log. One that cannot be kept holds up no other.
+    pub(super) fn write(&mut self, log: &[u8], refused: &mut Refused) -> rusqlite::Result<()> {
         self.begin()?;
         self.unseen += log.len() as u64;
         let mut put = Put::new(&self.connection)?;
         let mut added = Vec::new();
         for change in changes(log) {
             match change.what {
-                What::Put(value, notes) => note(put.put(change.at, value, &notes, change.until))?,
+                What::Put(value, notes) => {
+                    let written = put.put(change.at, value, &notes, change.until);
+                    refused.note(&self.connection, written)?;
+                }
                 What::Append(values) => added.push((change.at, values, change.until)),
             }
         }
@@ -187,22 +270,29 @@ impl File {
         // Lists begin anywhere in the file: neighbours belong to the same pages of it.
         added.sort_by_key(|(at, ..)| *at);
         for (at, values, until) in added {
-            note(self.append(at, &values, until))?;
+            let written = self.append(at, &values, until);
+            refused.note(&self.connection, written)?;
         }
         Ok(())
     }
 
-    /// Writes what a tail holds, as far as it is not there.
-    pub(super) fn bring_home(&mut self, tail: usize, batches: &[Batch]) -> rusqlite::Result<u64> {
+    /// Writes what a tail holds, as far as it is not there: all of it or nothing.
+    pub(super) fn bring_home(
+        &mut self,
+        tail: usize,
+        batches: &[Batch],
+        refused: &mut Refused,
+    ) -> rusqlite::Result<u64> {
         let known = self.last_of(tail)?;
         let mut last = known;
+        let mut written = Ok(());
         for batch in batches.iter().filter(|batch| batch.number > known) {
-            self.write(&batch.log, |change| change)?;
+            written = written.and_then(|()| self.write(&batch.log, refused));
             last = batch.number;
         }
         if last > known {
-            self.set_last_of(tail, last)?;
-            self.commit()?;
+            let set = written.and_then(|()| self.set_last_of(tail, last));
+            set.and_then(|()| self.commit()).inspect_err(|_| self.undo())?;
         }
         Ok(last)
     }
@@ -558,7 +648,7 @@ mod tests {
         let mut log = Vec::new();
         let at = At { owner, kind: Kind::Map, id: "n/c/9" };
         Change { at, what: What::Put(b"3 tg9", Vec::new()), until: i64::MAX }.write(&mut log);
-        file.write(&log, |change| change).unwrap();
+        file.write(&log, &mut Refused::default()).unwrap();
         assert_eq!(all(&file, owner, "n"), ["tg1=c", "tg9=c"]);
     }
 
@@ -612,5 +702,37 @@ mod tests {
         assert!(file.get(at("c")).unwrap().is_some());
         assert!(file.get(named("a")).unwrap().is_some());
         assert_eq!(file.key([1; 32]).unwrap(), [9; 32]);
+    }
+
+    /// The error is the first one, and no transaction is left open.
+    #[test]
+    fn what_cannot_be_let_go_undoes_all() {
+        let mut file = File::new(Connection::open_in_memory().unwrap(), 100_000).unwrap();
+        let at = |id| At { owner: Owner::of("o"), kind: Kind::Answer, id };
+        let log = |id, value: &[u8]| {
+            let mut log = Vec::new();
+            let what = What::Put(value, Vec::new());
+            Change { at: at(id), what, until: i64::MAX }.write(&mut log);
+            log
+        };
+        let write = |file: &mut File, id, value: &[u8]| {
+            file.write(&log(id, value), &mut Refused::default()).unwrap();
+            let committed = file.commit();
+            assert!(file.connection.is_autocommit());
+            committed
+        };
+        write(&mut file, "a", b"1").unwrap();
+        let long = vec![b'x'; 200_000];
+        for how in ["ABORT", "ROLLBACK"] {
+            let trigger = format!(
+                "CREATE TEMP TRIGGER t BEFORE DELETE ON entry BEGIN SELECT raise({how}, 'no'); END"
+            );
+            file.connection.execute_batch(&trigger).unwrap();
+            let error = write(&mut file, "b", &long).unwrap_err();
+            assert_eq!(error.to_string(), "no", "{how}");
+            file.connection.execute_batch("DROP TRIGGER t").unwrap();
+            assert!(file.get(at("a")).unwrap().is_some());
+            assert!(file.get(at("b")).unwrap().is_none());
+        }
     }
 }

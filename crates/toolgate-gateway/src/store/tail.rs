@@ -29,6 +29,8 @@ pub(super) struct Tail {
     /// The number of the last batch.
     last: u64,
     buffer: Vec<u8>,
+    /// Whether the last batch could not be written.
+    is_broken: bool,
     /// Whether other processes use the file, and when that was looked at.
     is_alone: bool,
     looked: Instant,
@@ -166,7 +168,8 @@ fn sum(number: &[u8], body: &[u8]) -> u32 {
 impl Tail {
     fn new(file: File, place: Place, number: usize) -> Self {
         let (buffer, looked) = (Vec::new(), Instant::now());
-        Self { file, place, number, part: 0, end: 0, last: 0, buffer, is_alone: true, looked }
+        let (is_broken, is_alone) = (false, true);
+        Self { file, place, number, part: 0, end: 0, last: 0, buffer, is_broken, is_alone, looked }
     }
 
     /// Which of the tails it is.
@@ -194,7 +197,8 @@ impl Tail {
         Ok(())
     }
 
-    fn look(&mut self) {
+    /// Looks for others.
+    pub(super) fn look(&mut self) {
         self.is_alone = self.place.others(Some(self.number)).next().is_none();
         self.looked = Instant::now();
     }
@@ -228,7 +232,14 @@ impl Tail {
         head[..4].copy_from_slice(&length.to_le_bytes());
         head[4..8].copy_from_slice(&checksum.to_le_bytes());
         let start = BEGINNING + self.part * PART + self.end;
-        write_at(&mut self.file, &self.buffer, start)?;
+        let was_broken = std::mem::replace(&mut self.is_broken, true);
+        if let Err(error) = write_at(&mut self.file, &self.buffer, start) {
+            if !was_broken {
+                tracing::warn!(%error, "the store's tail cannot be written; turns wait");
+            }
+            return Err(error);
+        }
+        self.is_broken = false;
         self.end += self.buffer.len() as u64;
         self.last = number;
         // One long batch does not hold on to its memory.
@@ -236,10 +247,14 @@ impl Tail {
         Ok(())
     }
 
-    /// Turns to the other part, whose batches are all at home; says the number of the last batch.
-    pub(super) fn turn(&mut self) -> u64 {
+    /// Turns to the other part, whose batches are all at home.
+    pub(super) fn turn(&mut self) {
         self.part = 1 - self.part;
         self.end = 0;
+    }
+
+    /// The number of the last batch.
+    pub(super) fn last(&self) -> u64 {
         self.last
     }
 }
@@ -344,9 +359,11 @@ mod tests {
         for id in ["a", "b", "c"] {
             write(&mut tail, &[put(id)]);
         }
-        assert_eq!(tail.turn(), 3);
+        assert_eq!(tail.last(), 3);
+        tail.turn();
         write(&mut tail, &[put("d")]);
-        assert_eq!(tail.turn(), 4);
+        assert_eq!(tail.last(), 4);
+        tail.turn();
         // As long as the first, so that the second stands whole behind it.
         write(&mut tail, &[put("e")]);
         drop(tail);

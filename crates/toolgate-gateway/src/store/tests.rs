@@ -34,7 +34,7 @@ impl Scratch {
         std::fs::create_dir_all(self.0.parent().unwrap()).unwrap();
     }
 
-    fn kind(&self) -> StoreKind {
+    pub(super) fn kind(&self) -> StoreKind {
         StoreKind::Sqlite { path: self.0.clone(), wanted: true }
     }
 }
@@ -47,7 +47,7 @@ impl Drop for Scratch {
     }
 }
 
-fn opening(bytes: u64, key: u8) -> Opening {
+pub(super) fn opening(bytes: u64, key: u8) -> Opening {
     Opening {
         bytes,
         keep: LONG,
