@@ -228,6 +228,54 @@ async fn valkey_holds_the_contract() {
     assert_eq!(one.list(owner, Kind::Log, "l").await, ["1", "2"].map(bytes));
     assert!(two.delete(owner, Kind::Answer, "a").await);
     assert_eq!(one.get_one(owner, Kind::Answer, "a").await, None);
+    for (refuse, relent) in REFUSALS {
+        refused_for_a_while(&kind, refuse, relent).await;
+    }
+}
+
+/// What makes a server refuse for a while, as when it fails over, and what ends that.
+const REFUSALS: [(&[&str], &[&str]); 3] = [
+    (&["REPLICAOF", "127.0.0.1", "1"], &["REPLICAOF", "NO", "ONE"]),
+    (
+        &["CONFIG", "SET", "min-replicas-to-write", "1"],
+        &["CONFIG", "SET", "min-replicas-to-write", "0"],
+    ),
+    (&["CONFIG", "SET", "maxmemory", "1"], &["CONFIG", "SET", "maxmemory", "0"]),
+];
+
+/// What was written to a server that refuses is there when it does so no more, once.
+async fn refused_for_a_while(kind: &StoreKind, refuse: &[&str], relent: &[&str]) {
+    let StoreKind::Valkey(url) = kind else { unreachable!() };
+    let client = redis::Client::open(url.expose()).unwrap();
+    let mut server = client.get_multiplexed_async_connection().await.unwrap();
+    let mut tell = async |words: &[&str]| {
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]);
+        command.query_async::<()>(&mut server).await.unwrap();
+    };
+    let opening = opening(1 << 20, 1);
+    let (lost, away) = (opening.metrics.lost.clone(), opening.metrics.away.clone());
+    let (store, _) = Store::open(kind, opening).await.unwrap();
+    let (owner, list) = (Owner::of("refused"), refuse.join(" "));
+    store.append(owner, Kind::Log, &list, vec![bytes("1")], LONG);
+    store.settle().await;
+    tell(refuse).await;
+    for value in ["2", "3"] {
+        store.append(owner, Kind::Log, &list, vec![bytes(value)], LONG);
+        store.put(owner, Kind::Answer, &list, bytes(value), LONG);
+        store.settle().await;
+        assert_eq!(away.get(), 1, "{list}");
+        assert_eq!(store.get_one(owner, Kind::Answer, &list).await, Some(bytes(value)));
+    }
+    tell(relent).await;
+    while store.is_away() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    store.settle().await;
+    let other = open(kind, 1 << 20).await;
+    assert_eq!(other.get_one(owner, Kind::Answer, &list).await, Some(bytes("3")), "{list}");
+    assert_eq!(other.list(owner, Kind::Log, &list).await, ["1", "2", "3"].map(bytes), "{list}");
+    assert_eq!((lost.get(), away.get()), (0, 0), "{list}");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind,
+    AsyncConnectionConfig, Client, ErrorKind, Pipeline, RedisError, RedisResult, ServerError,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -45,6 +45,14 @@ pub(super) enum Write {
 }
 
 impl Write {
+    /// Whether something is lost without it.
+    fn is_change(&self) -> bool {
+        match self {
+            Self::Put(..) | Self::PutIn(..) | Self::Append(..) | Self::Delete(..) => true,
+            Self::Settle(_) => false,
+        }
+    }
+
     fn bytes(&self) -> u64 {
         let bytes = match self {
             Self::Put(name, value, _) => name.len() + value.len(),
@@ -167,7 +175,7 @@ impl Shared {
 
     /// A write is not kept.
     pub(super) fn give_up(&self, write: &Write) {
-        if !matches!(write, Write::Settle(_)) {
+        if write.is_change() {
             self.metrics.lost.inc();
             tracing::error!(
                 store = self.place,
@@ -287,8 +295,9 @@ impl Task {
             let deleted = match sent {
                 Ok(Ok(deleted)) => deleted,
                 Ok(Err(error)) if !may_pass(&error) => {
-                    self.shared.metrics.lost.inc_by(batch.len() as u64);
-                    tracing::error!(store = self.shared.place, %error, "the store refuses; something was not kept");
+                    let lost = batch.iter().filter(|write| write.is_change()).count();
+                    self.shared.metrics.lost.inc_by(lost as u64);
+                    tracing::error!(store = self.shared.place, %error, lost, "the store refuses; something was not kept");
                     Vec::new()
                 }
                 Ok(Err(error)) => return Some(error.to_string()),
@@ -340,18 +349,29 @@ impl Task {
 
 /// Whether what failed now may go well later.
 fn may_pass(error: &RedisError) -> bool {
-    let passing = [
-        ServerErrorKind::BusyLoading,
-        ServerErrorKind::ClusterDown,
-        ServerErrorKind::MasterDown,
-        ServerErrorKind::ReadOnly,
-        ServerErrorKind::TryAgain,
-    ];
-    let kind = error.kind();
-    if let ErrorKind::Server(kind) = kind {
-        return passing.contains(&kind);
+    match error.clone().into_server_errors() {
+        Some(causes) => {
+            let may_pass = |cause: &ServerError| is_passing(cause.code(), cause.details());
+            causes.iter().any(|(_, cause)| may_pass(cause))
+        }
+        None => !matches!(error.kind(), ErrorKind::Extension | ErrorKind::UnexpectedReturnType),
     }
-    !matches!(kind, ErrorKind::Extension | ErrorKind::UnexpectedReturnType)
+}
+
+/// Whether a server that refuses with this code may take it later: it starts, fails over, waits for
+/// replicas, or for somebody to make room.
+fn is_passing(code: &str, details: Option<&str>) -> bool {
+    match code {
+        "BUSY" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "MISCONF" | "NOREPLICAS" | "OOM"
+        | "READONLY" | "TRYAGAIN" => true,
+        // A transaction that was refused as a whole says in its own words why.
+        "EXECABORT" => {
+            let cause = details.and_then(|details| details.rsplit_once("because of: "));
+            let code = cause.and_then(|(_, cause)| cause.split_whitespace().next());
+            code.is_some_and(|code| is_passing(code, None))
+        }
+        _ => false,
+    }
 }
 
 fn pipeline(batch: &[Write]) -> Pipeline {
@@ -466,4 +486,33 @@ fn united(there: &[Bytes], here: &[Bytes]) -> Option<Vec<Bytes>> {
     let mut all: Vec<_> = there.iter().cloned().chain(missing).collect();
     all.sort_by_key(stamp);
     Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_refusals_pass() {
+        let because = |cause: &str| format!("Transaction discarded because of: {cause}");
+        let (readonly, wrong) = (because("READONLY You can't write."), because("ERR wrong number"));
+        let cases = [
+            ("READONLY", "You can't write against a read only replica.", true),
+            ("NOREPLICAS", "Not enough good replicas to write.", true),
+            ("OOM", "command not allowed when used memory > 'maxmemory'.", true),
+            ("MISCONF", "Errors writing to the AOF file: No space left on device", true),
+            ("LOADING", "the dataset", true),
+            ("EXECABORT", readonly.as_str(), true),
+            ("EXECABORT", wrong.as_str(), false),
+            ("EXECABORT", "Transaction discarded because of previous errors.", false),
+            ("WRONGTYPE", "Operation against a key holding the wrong kind of value", false),
+            ("NOPERM", "User x has no permissions", false),
+        ];
+        for (code, details, want) in cases {
+            assert_eq!(is_passing(code, Some(details)), want, "{code} {details}");
+        }
+        let own = RedisError::from((ErrorKind::UnexpectedReturnType, "not a number"));
+        let gone = RedisError::from(std::io::Error::other("gone"));
+        assert!(!may_pass(&own) && may_pass(&gone));
+    }
 }
