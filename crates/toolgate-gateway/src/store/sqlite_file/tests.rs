@@ -1,0 +1,164 @@
+//! What the tables hold and let go.
+
+use super::super::change::Change;
+use super::super::sqlite_schema::MIGRATIONS;
+use super::*;
+
+/// What is in a map.
+fn all(file: &File, owner: Owner, map: &str) -> Vec<String> {
+    let all = file.in_map(owner, map, 9).unwrap().into_iter();
+    all.map(|it| format!("{}={}", it.id, it.note)).collect()
+}
+
+/// What the first version kept is there after the last has taken the file over.
+#[test]
+fn an_old_file_is_taken_over() {
+    let (owner, of_the_gateway) = (Owner::of("o"), owner_of_the_gateway());
+    let until = now() + 60_000;
+    let connection = Connection::open_in_memory().unwrap();
+    connection.execute_batch(MIGRATIONS[0]).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    let rows = [
+        (1, of_the_gateway, "own", KEY, vec![vec![3; 32]]),
+        (2, owner, "answer", "a", vec![b"{}".to_vec()]),
+        (3, owner, "log", "l", vec![b"1".to_vec(), b"2".to_vec()]),
+        (4, owner, "turn", "a", vec![b"{\"path\":[\"b\"]}\n{\"input\":\"\xc3\xa4\"}".to_vec()]),
+        (5, owner, "item", "i", vec![b"a".to_vec()]),
+        (6, owner, "events", "a", vec![b"data: 1\n\n".to_vec()]),
+        (7, owner, "turn", "d", vec![b"{\"deleted\":true}\n".to_vec()]),
+        (8, owner, "content", "m/c/1", vec![b"1 tg2".to_vec()]),
+        (9, owner, "content", "n/c/1", vec![b"1 tg2".to_vec()]),
+        (10, owner, "content", "m/c/2", vec![b"2 ".to_vec()]),
+        (11, owner, "content", "c", vec![b"1".to_vec()]),
+    ];
+    for (number, owner, kind, id, values) in rows {
+        let insert = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, 1)";
+        connection.execute(insert, params![number, owner.bytes(), kind, id, until]).unwrap();
+        for value in values {
+            let insert = "INSERT INTO value (entry, value) VALUES (?, ?)";
+            connection.execute(insert, params![number, value]).unwrap();
+        }
+    }
+    let mut file = File::new(connection, 1 << 20).unwrap();
+    let at = |kind, id| At { owner, kind, id };
+    let answer = file.get(at(Kind::Answer, "a")).unwrap().unwrap().value;
+    let want = "{\"behind\":{\"path\":[\"b\"]},\"question\":14}\n{\"input\":\"ä\"}{}";
+    assert_eq!(answer, want);
+    let deleted = file.get(at(Kind::Answer, "d")).unwrap().unwrap().value;
+    assert_eq!(deleted, "{\"behind\":{\"deleted\":true},\"question\":0}\n");
+    assert_eq!(file.get(at(Kind::Events, "a")).unwrap().unwrap().value, "{}\ndata: 1\n\n");
+    assert_eq!(all(&file, owner, "m"), ["tg2=c"]);
+    assert_eq!(all(&file, owner, "n"), ["tg2=c"]);
+    assert_eq!(file.list(at(Kind::Log, "l")).unwrap(), ["1", "2"]);
+    assert_eq!(file.key([9; 32]).unwrap(), [3; 32]);
+}
+
+/// What was in maps in the version before is there too.
+#[test]
+fn maps_of_their_own_are_taken_over() {
+    let owner = Owner::of("o");
+    let connection = Connection::open_in_memory().unwrap();
+    for migration in &MIGRATIONS[..4] {
+        connection.execute_batch(migration).unwrap();
+    }
+    connection.pragma_update(None, "user_version", 4).unwrap();
+    let insert = "INSERT INTO map_value VALUES (?, ?, ?, 'content', ?, ?, ?, ?)";
+    for (number, map, value) in [(1, "m", "1 tg1"), (2, "n", "1 tg1"), (3, "m", "2 ")] {
+        let (name, until) = (format!("c/{number}"), now() + 60_000);
+        let row = params![number, number, owner.bytes(), map, name, until, value.as_bytes()];
+        connection.execute(insert, row).unwrap();
+    }
+    let mut file = File::new(connection, 1 << 20).unwrap();
+    assert_eq!(all(&file, owner, "m"), ["tg1=c"]);
+    assert_eq!(all(&file, owner, "n"), ["tg1=c"]);
+    // The same from a tail.
+    let mut log = Vec::new();
+    let at = At { owner, kind: Kind::Map, id: "n/c/9" };
+    Change { at, what: What::Put(b"3 tg9", Vec::new()), until: i64::MAX }.write(&mut log);
+    file.write(&log, &mut Refused::default()).unwrap();
+    assert_eq!(all(&file, owner, "n"), ["tg1=c", "tg9=c"]);
+}
+
+/// Nobody finds or loses something where two maps have the same place.
+#[test]
+fn a_place_can_belong_to_several() {
+    let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
+    file.begin().unwrap();
+    let (one, two) = (Owner::of("one"), Owner::of("two"));
+    let at = |owner, id| At { owner, kind: Kind::Signature, id };
+    let mut put = Put::new(&file.connection).unwrap();
+    put.put(at(one, "1"), b"", &[("m", "a")], i64::MAX).unwrap();
+    let place = Place::of(two, "m").at(seconds());
+    file.connection.execute("UPDATE entry SET place = ?", [place]).unwrap();
+    assert_eq!(all(&file, two, "m"), [""; 0]);
+    put.put(at(two, "2"), b"", &[("m", "a")], i64::MAX).unwrap();
+    assert_eq!(all(&file, two, "m"), ["2=a"]);
+    assert_eq!(file.in_map(two, "m", 1).unwrap().len(), 1);
+    assert!(file.get(at(one, "1")).unwrap().is_some());
+}
+
+/// r128: age alone lets go, and what is kept for ever stays.
+#[test]
+fn r128_what_is_too_old_goes() {
+    let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
+    file.key([9; 32]).unwrap();
+    let at = |id| At { owner: Owner::of("o"), kind: Kind::Answer, id };
+    let log = At { kind: Kind::Log, ..at("l") };
+    let named = |id| At { kind: Kind::Signature, ..at(id) };
+    let count = |file: &File, table: &str| -> i64 {
+        let count = format!("SELECT count(*) FROM {table}");
+        file.connection.query_row(&count, [], |row| row.get(0)).unwrap()
+    };
+    file.begin().unwrap();
+    let mut put = Put::new(&file.connection).unwrap();
+    for id in ["a", "b"] {
+        put.put(at(id), b"", &[], now()).unwrap();
+    }
+    // What is put again is new: it does not hold up what came between.
+    put.put(named("a"), b"", &[("m", "a"), ("n", "a")], now() + 60_000).unwrap();
+    put.put(named("b"), b"", &[("m", "b"), ("n", "b")], now()).unwrap();
+    put.put(named("a"), b"", &[("m", "a"), ("n", "a")], now() + 60_000).unwrap();
+    put.put(at("c"), b"", &[], now() + 60_000).unwrap();
+    drop(put);
+    file.append(log, &[b"1"], now()).unwrap();
+    file.sweep().unwrap();
+    file.commit().unwrap();
+    // Two rows, the key and the entry that is in two maps.
+    let tables = ["entry", "list", "list_value"];
+    assert_eq!(tables.map(|table| count(&file, table)), [4, 0, 0]);
+    assert!(file.get(at("c")).unwrap().is_some());
+    assert!(file.get(named("a")).unwrap().is_some());
+    assert_eq!(file.key([1; 32]).unwrap(), [9; 32]);
+}
+
+/// The error is the first one, and no transaction is left open.
+#[test]
+fn what_cannot_be_let_go_undoes_all() {
+    let mut file = File::new(Connection::open_in_memory().unwrap(), 100_000).unwrap();
+    let at = |id| At { owner: Owner::of("o"), kind: Kind::Answer, id };
+    let log = |id, value: &[u8]| {
+        let mut log = Vec::new();
+        let what = What::Put(value, Vec::new());
+        Change { at: at(id), what, until: i64::MAX }.write(&mut log);
+        log
+    };
+    let write = |file: &mut File, id, value: &[u8]| {
+        file.write(&log(id, value), &mut Refused::default()).unwrap();
+        let committed = file.commit();
+        assert!(file.connection.is_autocommit());
+        committed
+    };
+    write(&mut file, "a", b"1").unwrap();
+    let long = vec![b'x'; 200_000];
+    for how in ["ABORT", "ROLLBACK"] {
+        let trigger = format!(
+            "CREATE TEMP TRIGGER t BEFORE DELETE ON entry BEGIN SELECT raise({how}, 'no'); END"
+        );
+        file.connection.execute_batch(&trigger).unwrap();
+        let error = write(&mut file, "b", &long).unwrap_err();
+        assert_eq!(error.to_string(), "no", "{how}");
+        file.connection.execute_batch("DROP TRIGGER t").unwrap();
+        assert!(file.get(at("a")).unwrap().is_some());
+        assert!(file.get(at("b")).unwrap().is_none());
+    }
+}
