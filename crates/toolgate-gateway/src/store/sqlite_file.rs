@@ -391,36 +391,80 @@ impl File {
     /// Lets go of the oldest where there is too much. Looking costs a little, so that it is done
     /// when a part of what fits has been written.
     fn shrink(&mut self) -> rusqlite::Result<()> {
-        /// Until when the oldest is kept, and how it goes.
-        const OLDEST: [(&str, &str); 2] = [
-            (
-                "SELECT until FROM entry WHERE number >= 0 ORDER BY number LIMIT 1",
-                "DELETE FROM entry WHERE number IN (
-                     SELECT number FROM entry WHERE number >= 0 ORDER BY number LIMIT 16)",
-            ),
-            (
-                "SELECT until FROM list ORDER BY until LIMIT 1",
-                "DELETE FROM list WHERE number IN (SELECT number FROM list ORDER BY until LIMIT 8)",
-            ),
-        ];
         if self.unseen < self.limit / 64 {
             return Ok(());
         }
         self.unseen = 0;
-        while self.used()? > self.limit {
-            let mut oldest: Option<(i64, &str)> = None;
-            for (look, delete) in OLDEST {
-                let mut look = self.connection.prepare_cached(look)?;
-                let until: Option<i64> = look.query_row([], |row| row.get(0)).optional()?;
-                if let Some(until) = until.filter(|it| oldest.is_none_or(|(first, _)| *it < first))
-                {
-                    oldest = Some((until, delete));
-                }
+        loop {
+            let over = self.used()?.saturating_sub(self.limit);
+            if over == 0 || !self.let_go(over)? {
+                return Ok(());
             }
-            let Some((_, delete)) = oldest else { return Ok(()) };
-            self.connection.prepare_cached(delete)?.execute([])?;
         }
-        Ok(())
+    }
+
+    /// Lets go of some of the oldest, not of much more than so many bytes, and never of the newest.
+    /// Says whether there was any.
+    fn let_go(&self, over: u64) -> rusqlite::Result<bool> {
+        let entry = self.first(
+            "SELECT until, number FROM entry WHERE number >= 0
+             AND number < (SELECT max(number) FROM entry) ORDER BY number LIMIT 1",
+        )?;
+        let list = self.first(
+            "SELECT until, number FROM list
+             WHERE number <> (SELECT number FROM list ORDER BY until DESC LIMIT 1)
+             ORDER BY until LIMIT 1",
+        )?;
+        match (entry, list) {
+            (Some((entry, _)), Some((list, number))) if list < entry => self.drop_list(number)?,
+            (Some(_), _) => self.drop_entries(over)?,
+            (None, Some((_, number))) => self.drop_list(number)?,
+            (None, None) => return self.drop_longest(),
+        }
+        Ok(true)
+    }
+
+    fn first(&self, look: &str) -> rusqlite::Result<Option<(i64, i64)>> {
+        let mut look = self.connection.prepare_cached(look)?;
+        look.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    }
+
+    /// Lets go of the oldest entries, until so many bytes are free.
+    fn drop_entries(&self, over: u64) -> rusqlite::Result<()> {
+        let mut oldest = self.connection.prepare_cached(
+            "SELECT number, length(value) FROM entry WHERE number >= 0
+             AND number < (SELECT max(number) FROM entry) ORDER BY number LIMIT 16",
+        )?;
+        let mut rows = oldest.query([])?;
+        let (mut last, mut freed) = (-1, 0);
+        while let Some(row) = rows.next()?
+            && freed < over
+        {
+            last = row.get(0)?;
+            freed += row.get::<_, i64>(1)?.unsigned_abs();
+        }
+        drop(rows);
+        let delete = "DELETE FROM entry WHERE number BETWEEN 0 AND ?";
+        self.connection.prepare_cached(delete)?.execute([last]).map(drop)
+    }
+
+    fn drop_list(&self, number: i64) -> rusqlite::Result<()> {
+        let delete = "DELETE FROM list WHERE number = ?";
+        self.connection.prepare_cached(delete)?.execute([number]).map(drop)
+    }
+
+    /// Lets go of the only list, where it takes most of the room: it may grow for ever, which an entry
+    /// does not.
+    fn drop_longest(&self) -> rusqlite::Result<bool> {
+        let longest = self.first(
+            "SELECT sum(length(value)), list FROM list_value GROUP BY list ORDER BY 1 DESC LIMIT 1",
+        )?;
+        match longest {
+            Some((bytes, number)) if bytes.unsigned_abs() > self.limit / 2 => {
+                self.drop_list(number).map(|()| true)
+            }
+            Some(_) | None => Ok(false),
+        }
     }
 
     /// How many bytes of the file hold something.

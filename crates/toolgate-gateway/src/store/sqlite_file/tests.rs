@@ -4,6 +4,11 @@ use super::super::change::Change;
 use super::super::sqlite_schema::MIGRATIONS;
 use super::*;
 
+/// Where something of one owner is.
+fn at(kind: Kind, id: &str) -> At<'_> {
+    At { owner: Owner::of("o"), kind, id }
+}
+
 /// What is in a map.
 fn all(file: &File, owner: Owner, map: &str) -> Vec<String> {
     let all = file.in_map(owner, map, 9).unwrap().into_iter();
@@ -129,6 +134,68 @@ fn r128_what_is_too_old_goes() {
     assert!(file.get(at("c")).unwrap().is_some());
     assert!(file.get(named("a")).unwrap().is_some());
     assert_eq!(file.key([1; 32]).unwrap(), [9; 32]);
+}
+
+/// r128: there is room for what is new, and no more goes for it than must.
+#[test]
+fn r128_only_what_is_too_much_goes() {
+    let limit = 8 << 20;
+    let mut file = File::new(Connection::open_in_memory().unwrap(), limit).unwrap();
+    let value = vec![b'x'; 900_000];
+    let ids: Vec<String> = (0..30).map(|n| format!("a{n}")).collect();
+    for (n, id) in ids.iter().enumerate() {
+        let mut log = Vec::new();
+        let until = now() + 60_000 + n as i64;
+        let put = What::Put(&value, Vec::new());
+        Change { at: at(Kind::Answer, id), what: put, until }.write(&mut log);
+        // A short one comes last now and then.
+        if n % 3 == 0 {
+            let what = What::Put(b"1", Vec::new());
+            Change { at: at(Kind::Tools, id), what, until }.write(&mut log);
+        }
+        file.write(&log, &mut Refused::default()).unwrap();
+        file.commit().unwrap();
+        let there = |id: &String| file.get(at(Kind::Answer, id)).unwrap().is_some();
+        let count = ids.iter().filter(|id| there(id)).count();
+        assert!(there(id) && (7.min(n + 1)..=9).contains(&count), "{count} after {n}");
+        assert!(file.used().unwrap() <= limit);
+    }
+    // What is longer than all there may be is there until the next comes.
+    for id in &ids[..2] {
+        let long = vec![b'x'; 9 << 20];
+        file.begin().unwrap();
+        let mut put = Put::new(&file.connection).unwrap();
+        put.put(at(Kind::Answer, id), &long, &[], now() + 60_000).unwrap();
+        drop(put);
+        file.unseen = limit;
+        file.commit().unwrap();
+        assert!(file.get(at(Kind::Answer, id)).unwrap().is_some());
+        assert!(file.used().unwrap() < 2 * limit);
+    }
+}
+
+/// r128: the list that was added to last stays as long as it does not take all the room.
+#[test]
+fn r128_lists_go_one_by_one() {
+    let limit = 4 << 20;
+    let mut file = File::new(Connection::open_in_memory().unwrap(), limit).unwrap();
+    let value = vec![b'x'; 900_000];
+    let ids: Vec<String> = (0..12).map(|n| format!("l{n}")).collect();
+    let add = |file: &mut File, id: &str, until| {
+        file.append(at(Kind::Log, id), &[&value], until).unwrap();
+        file.unseen = limit;
+        file.commit().unwrap();
+        file.list(at(Kind::Log, id)).unwrap().len()
+    };
+    for (n, id) in ids.iter().enumerate() {
+        assert_eq!(add(&mut file, id, now() + 60_000 + n as i64), 1);
+        let there = |id: &&String| !file.list(at(Kind::Log, id)).unwrap().is_empty();
+        let count = ids.iter().filter(there).count();
+        assert!((3.min(n + 1)..=4).contains(&count), "{count} after {n}");
+    }
+    let lengths: Vec<usize> = (0..9).map(|_| add(&mut file, "l11", now() + 90_000)).collect();
+    assert!(lengths.contains(&4) && lengths.contains(&0), "{lengths:?}");
+    assert!(file.used().unwrap() <= limit);
 }
 
 /// The error is the first one, and no transaction is left open.
