@@ -290,12 +290,15 @@ async fn a_server_that_is_not_there_is_an_error() {
 async fn a_server_that_comes_later_is_waited_for() {
     let kind = StoreKind::Valkey(Secret::new("redis://127.0.0.1:1"));
     let opening = Opening { has_own_key: true, ..opening(1 << 20, 1) };
-    let away = opening.metrics.away.clone();
+    let (away, lost) = (opening.metrics.away.clone(), opening.metrics.lost.clone());
     let (store, _) = Store::open(&kind, opening).await.unwrap();
     assert!(store.is_away() && away.get() == 1);
     let owner = Owner::of("o");
     store.put(owner, Kind::Signature, "a", bytes("1"), LONG);
     assert_eq!(store.get_one(owner, Kind::Signature, "a").await, Some(bytes("1")));
+    assert_eq!(lost.get(), 0);
+    drop(store);
+    assert_eq!(lost.get(), 1, "nobody waits for it any more");
 }
 
 #[tokio::test]

@@ -235,6 +235,13 @@ impl Valkey {
     }
 }
 
+impl Drop for Valkey {
+    /// Says what a server that is away has not got.
+    fn drop(&mut self) {
+        self.shared.leave();
+    }
+}
+
 /// What a map notes of an entry: in a server a member of a sorted set, in a copy an entry.
 pub(super) struct Note {
     pub(super) score: u64,

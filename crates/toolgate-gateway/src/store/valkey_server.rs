@@ -173,6 +173,19 @@ impl Shared {
         self.pending.fetch_sub(writes.len(), Ordering::AcqRel);
     }
 
+    /// Nobody waits any longer for a server that is away.
+    pub(super) fn leave(&self) {
+        let lost = self.pending.load(Ordering::Acquire);
+        if self.is_away() && lost > 0 {
+            self.metrics.lost.inc_by(lost as u64);
+            tracing::error!(
+                store = self.place,
+                lost,
+                "the store is away at the end; what waited for it was not kept"
+            );
+        }
+    }
+
     /// A write is not kept.
     pub(super) fn give_up(&self, write: &Write) {
         if write.is_change() {
