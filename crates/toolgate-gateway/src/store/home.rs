@@ -29,6 +29,8 @@ pub(super) struct Shared {
     pub(super) many: usize,
     /// How often something that was pending no more was pending again.
     pub(super) returned: AtomicU64,
+    /// Tells others that we are here, where we have no tail.
+    pub(super) _guest: Option<std::fs::File>,
 }
 
 /// How long changes wait for others to be brought home with them.

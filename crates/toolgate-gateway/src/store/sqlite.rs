@@ -27,7 +27,7 @@ use super::home::{Home, Shared, noted, report};
 use super::pending::{Ask, Later, Read};
 use super::recent::Recent;
 use super::sqlite_file::{File, Kept, Refused, now, until};
-use super::tail::{self, LOOK, Place, Tail};
+use super::tail::{self, LOOK, Place, TAILS, Tail};
 use super::{Kind, Listed, Opening, StoreError, last_of};
 use crate::auth::Owner;
 use crate::metrics::StoreMetrics;
@@ -72,8 +72,10 @@ impl Sqlite {
         let mut file = File::new(connection, limit).map_err(|error| failed(path, &error))?;
         let key = file.key(new_key).map_err(|error| failed(path, &error))?;
         let mut refused = Refused::default();
-        let tail = open_tail(&mut file, path, &key, &mut refused).unwrap_or_else(|error| {
+        let (place, mut guest) = (place_of(path, &key), None);
+        let tail = open_tail(&mut file, &place, &mut guest, &mut refused).unwrap_or_else(|error| {
             tracing::warn!("{}-tail0 cannot be used: {error}; turns wait", path.display());
+            guest = guest.take().or_else(|| place.guest().ok());
             None
         });
         report(&metrics, &refused);
@@ -84,6 +86,7 @@ impl Sqlite {
             news: Condvar::new(),
             many: usize::try_from(limit / PART).unwrap_or(MANY).min(MANY),
             returned: AtomicU64::new(0),
+            _guest: guest,
         });
         let home = Home::new(Arc::clone(&shared), metrics.clone());
         Ok((Self { shared, thread: None, recent: Mutex::default(), metrics }, home, key))
@@ -285,17 +288,21 @@ fn failed(path: &Path, reason: &dyn std::fmt::Display) -> StoreError {
     StoreError { place: path.display().to_string(), reason: reason.to_string() }
 }
 
-/// Takes a tail, brings home what processes that were killed have left, and waits until those that
-/// live have seen this one and brought home theirs. `None`: too many live.
-fn open_tail(
-    file: &mut File,
-    path: &Path,
-    key: &[u8; 32],
-    refused: &mut Refused,
-) -> Result<Option<Tail>, Box<dyn Error>> {
+/// Where the tails of a file are.
+fn place_of(path: &Path, key: &[u8; 32]) -> Place {
     let mut mark = [0; 16];
     mark.copy_from_slice(&digest(&SHA256, key).as_ref()[..16]);
-    let place = Place { path: path.to_owned(), mark };
+    Place { path: path.to_owned(), mark }
+}
+
+/// Takes a tail, brings home what processes that were killed have left, and waits until those that
+/// live have seen this one and brought home theirs. `None`: too many live, and this one is a guest.
+fn open_tail(
+    file: &mut File,
+    place: &Place,
+    guest: &mut Option<std::fs::File>,
+    refused: &mut Refused,
+) -> Result<Option<Tail>, Box<dyn Error>> {
     let began = Instant::now();
     let mut own: Option<Tail> = None;
     loop {
@@ -310,12 +317,21 @@ fn open_tail(
                 tail.clear()?;
             }
         }
+        if own.is_some() {
+            *guest = None;
+        } else if guest.is_none() {
+            *guest = Some(place.guest()?);
+        }
         let others = place.of_others(own.as_ref().map(Tail::number));
         let mut is_done = others.is_empty() || began.elapsed() > 2 * LOOK;
         for (other, last) in others {
             is_done &= file.last_of(other)? >= last;
         }
         if is_done || began.elapsed() > PATIENCE {
+            if own.is_none() {
+                let path = place.path.display();
+                tracing::warn!("more than {TAILS} gateways use {path}; this one has no tail");
+            }
             return Ok(own);
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -10,7 +10,8 @@
 //!
 //! New batches go to the end of one part while those of the other are brought home. Batches are
 //! numbered, and the file says up to which number it has them: none is brought home twice. Every
-//! process has a tail of its own and holds a lock on it.
+//! process has a tail of its own and holds a lock on it. Those that find none left share a lock on a
+//! file in which there is nothing, so that they are seen.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -53,8 +54,8 @@ pub(super) struct Batch {
     pub(super) log: Vec<u8>,
 }
 
-/// So many processes can have one.
-const TAILS: usize = 8;
+/// So many processes can have one. The next is that of all who have none.
+pub(super) const TAILS: usize = 8;
 const OPENING: &[u8; 16] = b"toolgate tail 1\n";
 /// Where the first part begins.
 const BEGINNING: u64 = 4096;
@@ -92,9 +93,18 @@ impl Place {
         Ok(tails)
     }
 
+    /// For who has no tail: the others see that somebody is there, as long as this is open.
+    pub(super) fn guest(&self) -> io::Result<File> {
+        let mut file = private(&self.path_of(TAILS))?;
+        write_at(&mut file, OPENING, 0)?;
+        // Whoever looks for others has it for a moment.
+        file.lock_shared()?;
+        Ok(file)
+    }
+
     /// The tails that others write to.
     fn others(&self, own: Option<usize>) -> impl Iterator<Item = (usize, File)> {
-        (0..TAILS).filter(move |number| Some(*number) != own).filter_map(|number| {
+        (0..=TAILS).filter(move |number| Some(*number) != own).filter_map(|number| {
             let path = self.path_of(number);
             // One that was closed is empty.
             path.metadata().ok().filter(|it| it.len() > 0)?;
@@ -415,6 +425,27 @@ mod tests {
         assert_eq!(left(&place).len(), 1);
         two.looked -= LOOK;
         assert!(two.is_alone());
+    }
+
+    /// Who came too late for one is not overlooked.
+    #[test]
+    fn guests_are_seen() {
+        let scratch = Scratch::new("tail-guests");
+        let place = place_in(&scratch, 1);
+        let mut tails: Vec<Tail> = (0..TAILS).map(|_| tail(&place, 0)).collect();
+        assert!(place.tails(None).unwrap().is_empty());
+        let guests = [place.guest().unwrap(), place.guest().unwrap()];
+        tails.truncate(1);
+        let mut is_alone = || {
+            tails[0].look();
+            tails[0].is_alone()
+        };
+        assert!(!is_alone());
+        let [first, second] = guests;
+        drop(first);
+        assert!(!is_alone());
+        drop(second);
+        assert!(is_alone());
     }
 
     #[test]

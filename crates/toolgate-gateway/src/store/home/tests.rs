@@ -297,3 +297,23 @@ fn a_shared_file_that_cannot_be_written_has_a_tail_too() {
     drop((other, tool));
     assert_eq!(bench.list_after_kill("both-killed"), ["1"]);
 }
+
+/// Who has no tail is seen by who has one, also when all between them have left.
+#[test]
+fn one_without_a_tail_is_not_overlooked() {
+    let bench = Bench::new("guest");
+    let prepare = || Sqlite::prepare(&bench.scratch.0, opening(1 << 26, 7)).unwrap();
+    let between: Vec<_> = (1..super::super::tail::TAILS).map(|_| prepare()).collect();
+    let (guest, home, _) = prepare();
+    assert!(home.shared.tail.blocking_lock().is_none());
+    drop(between);
+    let is_alone = || {
+        let mut tail = bench.home.shared.tail.blocking_lock();
+        let tail = tail.as_mut().unwrap();
+        tail.look();
+        tail.is_alone()
+    };
+    assert!(!is_alone());
+    drop((guest, home));
+    assert!(is_alone());
+}
