@@ -5,6 +5,7 @@
 //! It is tried again, with waits between. Turns whose changes the tail cannot take wait for that too,
 //! but not for long.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use super::change::{At, changes};
 use super::pending::{Ask, Later, Pending, Read};
 use super::sqlite::MANY;
 use super::sqlite_file::{File, Refused};
-use super::tail::Tail;
+use super::tail::{self, Tail};
 use crate::metrics::StoreMetrics;
 
 /// What the thread shares with everybody else. Who needs several takes the first of them first.
@@ -104,6 +105,10 @@ pub(super) struct Home {
     waiting: Vec<(Instant, Later)>,
     /// Whether the part of the tail that is not written to holds what is not at home.
     is_behind: bool,
+    /// Where the file is, what it is, and whether it was told that it is there no more.
+    path: PathBuf,
+    identity: Option<(u64, u64)>,
+    is_told_gone: bool,
 }
 
 /// That the file cannot be written.
@@ -118,9 +123,18 @@ struct Failing {
 }
 
 impl Home {
-    pub(super) fn new(shared: Arc<Shared>, metrics: StoreMetrics) -> Self {
-        let (spare, waiting) = (Vec::new(), Vec::new());
-        Self { spare, shared, metrics, failing: None, waiting, is_behind: false }
+    pub(super) fn new(shared: Arc<Shared>, path: &Path, metrics: StoreMetrics) -> Self {
+        Self {
+            spare: Vec::new(),
+            shared,
+            metrics,
+            failing: None,
+            waiting: Vec::new(),
+            is_behind: false,
+            path: path.to_owned(),
+            identity: tail::identity(path),
+            is_told_gone: false,
+        }
     }
 
     /// Brings home until the store is closed.
@@ -269,12 +283,26 @@ impl Home {
             shared.save_anyhow();
             return written;
         }
-        shared.lock().arrived();
+        let count = shared.lock().arrived();
+        if tail::identity(&self.path) != self.identity {
+            self.tell_gone(count);
+        }
         report(&self.metrics, &refused);
         log.clear();
         log.shrink_to(2 * MANY);
         self.spare = log;
         Ok(())
+    }
+
+    /// So many changes are in a file that nobody else will find.
+    fn tell_gone(&mut self, count: usize) {
+        self.metrics.lost.inc_by(count as u64);
+        if !std::mem::replace(&mut self.is_told_gone, true) {
+            tracing::error!(
+                "{} was deleted or replaced; what it keeps is lost when this process ends",
+                self.path.display()
+            );
+        }
     }
 
     /// Does what has waited until all is at home.

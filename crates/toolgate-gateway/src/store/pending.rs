@@ -219,9 +219,9 @@ impl Pending {
         self.lists.clear();
     }
 
-    /// What was taken is in its place.
-    pub(super) fn arrived(&mut self) {
-        self.held = Held::default();
+    /// What was taken is in its place: so many changes.
+    pub(super) fn arrived(&mut self) -> usize {
+        std::mem::take(&mut self.held).count
     }
 
     /// What was taken could not be brought home: it is pending again, before what came since. Gives
@@ -399,7 +399,7 @@ mod tests {
         drop(pending.put_back(log));
         assert!(!pending.add(&change));
         drop(pending.take(Vec::new()));
-        pending.arrived();
+        assert_eq!(pending.arrived(), CHANGES);
         assert!(pending.add(&change));
     }
 

@@ -88,7 +88,7 @@ impl Sqlite {
             returned: AtomicU64::new(0),
             _guest: guest,
         });
-        let home = Home::new(Arc::clone(&shared), metrics.clone());
+        let home = Home::new(Arc::clone(&shared), path, metrics.clone());
         Ok((Self { shared, thread: None, recent: Mutex::default(), metrics }, home, key))
     }
 

@@ -281,6 +281,18 @@ pub(super) fn private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// What tells a file from another that has its name later.
+#[cfg(unix)]
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    path.metadata().ok().map(|it| (it.dev(), it.ino()))
+}
+
+#[cfg(not(unix))]
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+    path.exists().then_some((0, 0))
+}
+
 #[cfg(unix)]
 fn write_at(file: &mut File, bytes: &[u8], at: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, at)

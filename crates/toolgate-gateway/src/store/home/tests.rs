@@ -303,7 +303,7 @@ fn a_shared_file_that_cannot_be_written_has_a_tail_too() {
 fn one_without_a_tail_is_not_overlooked() {
     let bench = Bench::new("guest");
     let prepare = || Sqlite::prepare(&bench.scratch.0, opening(1 << 26, 7)).unwrap();
-    let between: Vec<_> = (1..super::super::tail::TAILS).map(|_| prepare()).collect();
+    let between: Vec<_> = (1..tail::TAILS).map(|_| prepare()).collect();
     let (guest, home, _) = prepare();
     assert!(home.shared.tail.blocking_lock().is_none());
     drop(between);
@@ -316,4 +316,23 @@ fn one_without_a_tail_is_not_overlooked() {
     assert!(!is_alone());
     drop((guest, home));
     assert!(is_alone());
+}
+
+/// What is written to a file that was deleted is there for this process only.
+#[cfg(unix)]
+#[test]
+fn a_deleted_file_is_noticed() {
+    let mut bench = Bench::new("deleted");
+    bench.turn("a", "1");
+    assert!(bench.brings_home());
+    assert_eq!(bench.lost(), 0);
+    std::fs::remove_file(&bench.scratch.0).unwrap();
+    bench.turn("b", "2");
+    assert!(bench.brings_home());
+    assert_eq!((bench.lost(), bench.get("b")), (2, Some("2".into())));
+    // Another one under its name is not it.
+    std::fs::write(&bench.scratch.0, "").unwrap();
+    bench.turn("c", "3");
+    assert!(bench.brings_home());
+    assert_eq!((bench.lost(), bench.list().len()), (4, 3));
 }
