@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::change::{At, changes};
 use super::pending::{Ask, Later, Pending, Read};
 use super::sqlite::MANY;
-use super::sqlite_file::{File, Refused};
+use super::sqlite_file::{File, Refused, is_its_own_fault};
 use super::tail::{self, Tail};
 use crate::metrics::StoreMetrics;
 
@@ -43,6 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The first wait before it is tried again; it doubles.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const LONGEST_WAIT_FOR_OTHERS: Duration = Duration::from_millis(200);
 
 impl Shared {
     pub(super) fn file(&self) -> MutexGuard<'_, File> {
@@ -234,11 +235,12 @@ impl Home {
             is_told: false,
             is_told_unsafe: false,
         };
+        let is_busy = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
+        let longest = if is_busy { LONGEST_WAIT_FOR_OTHERS } else { LONGEST_WAIT };
         let failing = self.failing.get_or_insert_with(first);
-        failing.wait = (2 * failing.wait).min(LONGEST_WAIT);
+        failing.wait = (2 * failing.wait).min(longest);
         failing.next = now + failing.wait;
         // That others have the file for a moment is nothing to speak of.
-        let is_busy = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
         let is_news = !is_busy || now.duration_since(failing.since) >= LINGER;
         if is_news && !std::mem::replace(&mut failing.is_told, true) {
             tracing::error!(%error, "the store cannot be written; what it is to keep waits");
@@ -311,15 +313,12 @@ impl Home {
             // Whoever asked may be gone: what they do not hear does not matter.
             match what {
                 Later::Delete(owner, kind, id, reply) => {
-                    match delete(&mut self.shared.file(), At { owner, kind, id: &id }) {
-                        Ok(was) => {
-                            let _ = reply.send(was);
-                        }
-                        Err(error) => {
-                            self.waiting.push((until, Later::Delete(owner, kind, id, reply)));
-                            return Err(error);
-                        }
+                    let deleted = delete(&mut self.shared.file(), At { owner, kind, id: &id });
+                    if let Err(error) = deleted {
+                        self.waiting.push((until, Later::Delete(owner, kind, id, reply)));
+                        return Err(error);
                     }
+                    let _ = reply.send(deleted.unwrap_or(false));
                 }
                 Later::Flush(reply) => {
                     let _ = reply.send(());
@@ -439,10 +438,17 @@ fn write(
     written
 }
 
+/// Deletes something; an error is one that may pass.
 fn delete(file: &mut File, at: At<'_>) -> rusqlite::Result<bool> {
     file.begin_soon()?;
-    let was = file.delete(at).inspect_err(|_| file.undo())?;
-    file.commit().map(|()| was)
+    let deleted = file.delete(at).inspect_err(|_| file.undo());
+    match deleted.and_then(|was| file.commit().map(|()| was)) {
+        Err(error) if is_its_own_fault(&error) => {
+            tracing::error!(%error, "the store cannot delete something");
+            Ok(false)
+        }
+        deleted => deleted,
+    }
 }
 
 /// Says what cannot be kept.

@@ -75,15 +75,19 @@ impl Refused {
     }
 }
 
-/// Whether something failed for what was to be written, not for the file or the disk.
-fn is_its_own_fault(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{
-        ApiMisuse, ConstraintViolation, ParameterOutOfRange, TooBig, TypeMismatch, Unknown,
-    };
+/// Whether something failed for what was to be written or where, not for the whole file or the disk.
+pub(super) fn is_its_own_fault(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode as Code;
     error.sqlite_error_code().is_none_or(|code| {
         matches!(
             code,
-            ApiMisuse | ConstraintViolation | ParameterOutOfRange | TooBig | TypeMismatch | Unknown
+            Code::ApiMisuse
+                | Code::ConstraintViolation
+                | Code::DatabaseCorrupt
+                | Code::ParameterOutOfRange
+                | Code::TooBig
+                | Code::TypeMismatch
+                | Code::Unknown
         )
     })
 }

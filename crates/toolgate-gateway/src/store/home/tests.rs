@@ -238,12 +238,27 @@ fn nobody_waits_for_ever() {
     assert_eq!((bench.get("a"), bench.list().len()), (None, 1));
 }
 
+/// What cannot be deleted, however often that is tried, is not waited for.
+#[test]
+fn a_refused_delete_holds_up_nobody() {
+    let mut bench = Bench::new("undeleted");
+    bench.sql("CREATE TEMP TRIGGER t BEFORE DELETE ON entry BEGIN SELECT raise(ABORT, 'no'); END");
+    bench.turn("a", "1");
+    let (reply, mut deleted) = tokio::sync::oneshot::channel();
+    let delete = Later::Delete(bench.owner, Kind::Conversation, "a".to_owned(), reply);
+    bench.home.shared.lock().ask(Ask::Later(delete));
+    assert!(bench.home.step());
+    assert_eq!(deleted.try_recv(), Ok(false));
+    assert!(bench.home.failing.is_none());
+    assert!(bench.brings_home() && bench.get("a").is_some());
+}
+
 /// Tries have waits between them that grow, whatever else there is to do.
 #[test]
 fn a_broken_disk_is_not_tried_all_the_time() {
     let mut bench = Bench::new("waits");
-    let _tool = bench.lock();
-    bench.turn("a", "1");
+    bench.sql("PRAGMA max_page_count = 1");
+    bench.turn("a", &"x".repeat(MANY));
     let mut last = Duration::ZERO;
     for _ in 0..8 {
         assert!(!bench.brings_home());
