@@ -404,9 +404,18 @@ impl Home {
         }
         let tail = self.shared.tail.blocking_lock().take();
         if self.failing.is_some() {
-            let lost = changes(self.shared.lock().unsaved()).count();
+            let pending = self.shared.lock();
+            let (all, lost) = (pending.count(), changes(pending.unsaved()).count());
+            drop(pending);
             self.metrics.lost.inc_by(lost as u64);
-            tracing::error!(lost, "the store cannot be written; what waits is left in its tail");
+            if lost > 0 {
+                tracing::error!(lost, "the store cannot be written; something was not kept");
+            }
+            if lost < all {
+                tracing::warn!(
+                    "what the store has not got is in its tail, for the next to open it"
+                );
+            }
         } else if let Some(mut tail) = tail
             && let Err(error) = tail.clear()
         {
