@@ -147,7 +147,7 @@ impl From<BadRequest> for Failure {
 /// use toolgate_core::canon::brief;
 /// assert_eq!(brief("`x` is not a role", 40), "`x` is not a role");
 /// let long = format!("`{}` is not a role", "x".repeat(1000));
-/// assert_eq!(brief(&long, 40), "`xxxxxxxxxxxx…xxxxxxxxxxx` is not a role");
+/// assert_eq!(brief(&long, 40), "`xxxxxxxxxxxx…xxxxxxxxxxxx` is not a role");
 /// ```
 pub fn brief(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {

@@ -6,7 +6,7 @@ use futures_util::stream;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
-use toolgate_core::canon::{Answer, Call, Failure, FailureKind, Losses, Stamp};
+use toolgate_core::canon::{Answer, Call, Failure, FailureKind, Losses, Stamp, brief};
 use toolgate_core::responses::{self, Framing};
 use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
 use toolgate_core::{anthropic, gemini};
@@ -264,7 +264,8 @@ pub(crate) async fn run_on(
         };
         taught = Some(lessened);
         visit.app.metrics.rescued("refusal");
-        tracing::warn!(request = %visit.request_id, "trying without what Gemini refused: {failure}");
+        let refusal = brief(&failure.message, turn::LOGGED);
+        tracing::warn!(request = %visit.request_id, "trying without what Gemini refused: {refusal}");
     }
     // The last round has returned.
     Err(Failure::new(FailureKind::Internal, "a request was neither answered nor refused"))

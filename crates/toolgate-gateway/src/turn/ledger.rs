@@ -19,7 +19,7 @@ use crate::auth::Owner;
 use crate::metrics::{Outcome, failure_name};
 
 /// The most bytes of a message that the log holds: it may quote the request.
-const LOGGED: usize = 300;
+pub(crate) const LOGGED: usize = 300;
 
 /// One request's account. Dropping it without an end means that the client went away.
 #[derive(Debug)]
