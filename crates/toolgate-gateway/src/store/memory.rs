@@ -9,6 +9,10 @@ use bytes::Bytes;
 use super::{Kind, Listed, id_in, last_of};
 use crate::auth::Owner;
 
+/// So many times what is wanted of a map is looked at, and so much of it in any case.
+const TIMES: usize = 2;
+const LEAST: usize = 64;
+
 /// Entries in memory, bounded by age and size; the oldest go first.
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -67,19 +71,21 @@ impl Memory {
 
     pub(super) fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
         let text = |note: &Bytes| String::from_utf8_lossy(note).into_owned();
-        let all = self.noted_in(owner, map).into_iter();
+        let all = self.noted_in(owner, map, most).into_iter();
         last_of(all.map(|(id, note)| Listed { id, note: text(&note) }).collect(), most)
     }
 
-    /// What is noted in a map, by ids, in the order in which it was put there.
-    pub(super) fn noted_in(&self, owner: Owner, map: &str) -> Vec<(String, Bytes)> {
+    /// What is noted in a map, by ids, in the order in which it was put there. Of a map that has much more
+    /// than `most`, what has the last ids: they begin with the time.
+    pub(super) fn noted_in(&self, owner: Owner, map: &str, most: usize) -> Vec<(String, Bytes)> {
         let (now, first) = (Instant::now(), id_in(map, ""));
         let inner = self.lock();
-        let entries = inner.entries.range((owner, Kind::Map, first.clone())..);
-        let noted = entries.map_while(|((its, kind, id), entry)| {
-            let is_in = (*its, *kind) == (owner, Kind::Map);
-            Some((id.strip_prefix(&first).filter(|_| is_in)?, entry))
-        });
+        // A zero is the next character behind a slash.
+        let behind = (owner, Kind::Map, [map, "0"].concat());
+        let entries = inner.entries.range((owner, Kind::Map, first.clone())..behind);
+        let latest = entries.rev().take(most.saturating_mul(TIMES).max(LEAST));
+        let noted =
+            latest.filter_map(|((_, _, id), entry)| Some((id.strip_prefix(&first)?, entry)));
         let mut noted: Vec<_> = noted.filter(|(_, entry)| entry.until > now).collect();
         noted.sort_by_key(|(_, entry)| entry.number);
         let note = |entry: &Entry| entry.values.first().cloned().unwrap_or_default();

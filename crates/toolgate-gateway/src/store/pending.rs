@@ -1,7 +1,7 @@
 //! What was written and is not in its place yet, and what the file's thread is asked for.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
 use std::time::Instant;
 
@@ -123,22 +123,24 @@ impl Pending {
         }
     }
 
-    /// What was put into a map and is not there yet, each id once: the last of it.
-    pub(super) fn in_map(&self, owner: Owner, map: &str) -> Vec<Noted> {
+    /// What was put into a map and is not there yet, each id once, so many of the last at the most.
+    pub(super) fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Noted> {
         let hash = self.hasher.hash_one((owner, map));
-        let mut noted: Vec<Noted> = Vec::new();
-        let mut last = HashMap::new();
-        for (_, start) in self.maps.iter().filter(|(its, _)| *its == hash) {
+        let (mut noted, mut seen) = (Vec::new(), HashSet::new());
+        for (_, start) in self.maps.iter().rev().filter(|(its, _)| *its == hash) {
+            if noted.len() == most {
+                break;
+            }
             let change = Change::read(&mut &self.log[*start..]);
             let Some(Change { at, what: What::Put(_, notes), until }) = change else { continue };
             let is_here = |(its, _): &&(&str, &str)| (at.owner, *its) == (owner, map);
-            if let Some((_, note)) = notes.iter().find(is_here) {
-                last.insert(at.id.to_owned(), noted.len());
+            if let Some((_, note)) = notes.iter().find(is_here)
+                && seen.insert(at.id)
+            {
                 noted.push(Noted { id: at.id.to_owned(), note: (*note).to_owned(), until });
             }
         }
-        let mut place = 0..;
-        noted.retain(|it| last.get(&it.id).copied() == place.next());
+        noted.reverse();
         noted
     }
 
@@ -301,7 +303,7 @@ mod tests {
             assert!(pending.add(&Change { at, what, until: 7 }));
         }
         let all = |pending: &Pending, owner, map| {
-            let all = pending.in_map(owner, map).into_iter();
+            let all = pending.in_map(owner, map, 9).into_iter();
             all.map(|it| format!("{}={}", it.id, it.note)).collect::<Vec<_>>()
         };
         assert_eq!(all(&pending, owner, "m"), ["3=b/c", "4=a", "1=d"]);
@@ -359,7 +361,7 @@ mod tests {
         let check = |pending: &Pending, value: &'static [u8], list: &[&str]| {
             let found = pending.value(at(Kind::Signature, "a"));
             assert_eq!(found, Some(Some(Bytes::from_static(value))));
-            assert_eq!(pending.in_map(Owner::of("o"), "m").len(), 1);
+            assert_eq!(pending.in_map(Owner::of("o"), "m", 9).len(), 1);
             let mut all = Vec::new();
             pending.complete(at(Kind::Log, "l"), &mut all);
             assert_eq!(all, list);

@@ -174,7 +174,7 @@ impl Sqlite {
     }
 
     async fn look_in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
-        let put = self.shared.lock().in_map(owner, map);
+        let put = self.shared.lock().in_map(owner, map, most);
         let there = match self.read(|file| file.in_map(owner, map, most)) {
             Some(there) => there,
             None => {

@@ -176,7 +176,7 @@ impl Valkey {
                 noted
             }
             None => {
-                let here = self.shared.copy.noted_in(owner, map).into_iter();
+                let here = self.shared.copy.noted_in(owner, map, most).into_iter();
                 here.filter_map(|(id, kept)| Some((id, Note::of_kept(&kept)?))).collect()
             }
         };

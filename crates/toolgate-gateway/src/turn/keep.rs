@@ -8,7 +8,9 @@
 //!
 //! Everything is found again with a few reads, however long the conversation is.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use toolgate_core::canon::{Call, Issuer, Request, Signature, ToolName, call_token};
@@ -104,8 +106,40 @@ fn is_own(token: &str) -> bool {
 }
 
 /// So many calls of a session are looked through, and so many times those that are looked for.
-const MOST: usize = 2048;
+const FEW: usize = 64;
 const TIMES: usize = 4;
+/// So many where conversations that began alike have made more of them since, unless that was in vain
+/// just now: calls that were made elsewhere are never found, however often they come.
+const MANY: usize = 2048;
+const PAUSE: Duration = Duration::from_secs(1);
+/// How many sessions are known to have been looked through in vain.
+const VAIN: usize = 1024;
+
+/// Sessions that were looked through in vain, and when.
+#[derive(Debug, Default)]
+pub struct InVain(Mutex<HashMap<(Owner, String), Instant>>);
+
+impl InVain {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Owner, String), Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether that was just now.
+    fn is_recent(&self, owner: Owner, name: &str) -> bool {
+        let when = self.lock().get(&(owner, name.to_owned())).copied();
+        when.is_some_and(|when| when.elapsed() < PAUSE)
+    }
+
+    fn note(&self, owner: Owner, name: &str) {
+        let mut all = self.lock();
+        if all.len() >= VAIN {
+            all.retain(|_, when| when.elapsed() < PAUSE);
+        }
+        if all.len() < VAIN {
+            all.insert((owner, name.to_owned()), Instant::now());
+        }
+    }
+}
 
 /// Signs lost calls that say what calls of the session have said. Returns the last call's token, if it
 /// was found.
@@ -116,10 +150,36 @@ async fn by_content(
     trace: &Trace,
     mut lost: Vec<usize>,
 ) -> Option<String> {
-    let most = MOST.max(TIMES * lost.len());
+    let name = trace.names.last()?;
+    let few = FEW.max(TIMES * lost.len());
+    let (last, is_all) = look_through(app, owner, request, trace, &mut lost, few).await;
+    if is_all || lost.is_empty() || app.in_vain.is_recent(owner, name) {
+        return last;
+    }
+    let before = lost.len();
+    let many = MANY.max(few);
+    let (deeper, _) = look_through(app, owner, request, trace, &mut lost, many).await;
+    if lost.len() == before {
+        app.in_vain.note(owner, name);
+    }
+    deeper.or(last)
+}
+
+/// Looks through the latest calls of a session. Says the last call's token, if it was found, and whether
+/// these were all.
+async fn look_through(
+    app: &App,
+    owner: Owner,
+    request: &mut Request<'_>,
+    trace: &Trace,
+    lost: &mut Vec<usize>,
+    most: usize,
+) -> (Option<String>, bool) {
+    let mut is_all = true;
     let mut listings: Vec<Vec<Known>> = Vec::new();
     for name in &trace.names {
         let kept = app.store.in_map(owner, name, most).await;
+        is_all &= kept.len() < most;
         listings.push(kept.into_iter().map(Known::from).collect());
     }
     // What goes by all names is this conversation's; what goes by one may be another's that began
@@ -135,16 +195,16 @@ async fn by_content(
             said = request.calls().map(|call| said_by(call, &listings)).collect();
         }
         let found = lined_up(kept, &said);
-        for at in &lost {
+        for at in lost.iter() {
             said[*at].token = found[*at].map(|place| kept[place].token.clone());
         }
-        let signed = sign(app, owner, request, &lost, &said).await;
+        let signed = sign(app, owner, request, lost, &said).await;
         lost.retain(|at| !signed.contains(at) && said[*at].token.is_none());
         if lost.is_empty() {
             break;
         }
     }
-    said.pop()?.token
+    (said.pop().and_then(|said| said.token), is_all)
 }
 
 /// What a call says, and which one it is, where its id tells.
