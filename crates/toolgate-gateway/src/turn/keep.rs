@@ -105,12 +105,12 @@ fn is_own(token: &str) -> bool {
     token.starts_with("tg")
 }
 
-/// So many calls of a session are looked through, and so many times those that are looked for.
-const FEW: usize = 64;
-const TIMES: usize = 4;
-/// So many where conversations that began alike have made more of them since, unless that was in vain
-/// just now: calls that were made elsewhere are never found, however often they come.
+/// So many calls of a session are looked through, and at least as many as are looked for.
+const FEW: usize = 32;
+/// So many, and so many times those, where conversations that began alike have made more of them since,
+/// unless that was in vain just now: calls that were made elsewhere are never found.
 const MANY: usize = 2048;
+const TIMES: usize = 4;
 const PAUSE: Duration = Duration::from_secs(1);
 /// How many sessions are known to have been looked through in vain.
 const VAIN: usize = 1024;
@@ -151,13 +151,13 @@ async fn by_content(
     mut lost: Vec<usize>,
 ) -> Option<String> {
     let name = trace.names.last()?;
-    let few = FEW.max(TIMES * lost.len());
+    let few = FEW.max(lost.len());
     let (last, is_all) = look_through(app, owner, request, trace, &mut lost, few).await;
     if is_all || lost.is_empty() || app.in_vain.is_recent(owner, name) {
         return last;
     }
     let before = lost.len();
-    let many = MANY.max(few);
+    let many = MANY.max(TIMES * before);
     let (deeper, _) = look_through(app, owner, request, trace, &mut lost, many).await;
     if lost.len() == before {
         app.in_vain.note(owner, name);
