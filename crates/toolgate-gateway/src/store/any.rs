@@ -1,6 +1,5 @@
 //! Any of the stores, by what the configuration says.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -61,12 +60,8 @@ pub(super) fn id_in(map: &str, id: &str) -> String {
     [map, "/", id].concat()
 }
 
-/// The last of what a map has, each id once.
+/// The last of what a map has.
 pub(super) fn last_of(mut all: Vec<Listed>, most: usize) -> Vec<Listed> {
-    let mut seen = HashSet::new();
-    let is_last: Vec<bool> = all.iter().rev().map(|it| seen.insert(it.id.clone())).collect();
-    let mut is_last = is_last.into_iter().rev();
-    all.retain(|_| is_last.next().unwrap_or(false));
     all.split_off(all.len().saturating_sub(most))
 }
 

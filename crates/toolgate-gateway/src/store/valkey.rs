@@ -180,7 +180,11 @@ impl Valkey {
                 here.filter_map(|(id, kept)| Some((id, Note::of_kept(&kept)?))).collect()
             }
         };
-        noted.sort_by_key(|(_, note)| note.score);
+        // What was noted again is there twice: the last counts.
+        noted.sort_by_key(|(_, note)| std::cmp::Reverse(note.score));
+        let mut seen = HashSet::new();
+        noted.retain(|(id, _)| seen.insert(id.clone()));
+        noted.reverse();
         let listed = noted.into_iter().map(|(id, Note { note, .. })| Listed { id, note });
         last_of(listed.collect(), most)
     }

@@ -192,7 +192,8 @@ async fn look_through(
     let mut said: Vec<Said> = Vec::new();
     for kept in listings.iter().filter(|kept| !kept.is_empty()) {
         if said.is_empty() {
-            said = request.calls().map(|call| said_by(call, &listings)).collect();
+            let tokens = listings.iter().flatten().map(|known| known.token.as_str()).collect();
+            said = request.calls().map(|call| said_by(call, &tokens)).collect();
         }
         let found = lined_up(kept, &said);
         for at in lost.iter() {
@@ -208,9 +209,9 @@ async fn look_through(
 }
 
 /// What a call says, and which one it is, where its id tells.
-fn said_by(call: &Call<'_>, listings: &[Vec<Known>]) -> Said {
+fn said_by(call: &Call<'_>, tokens: &HashSet<&str>) -> Said {
     let token = call_token(&call.id);
-    let is_kept = is_own(token) && listings.iter().flatten().any(|known| known.token == token);
+    let is_kept = is_own(token) && tokens.contains(token);
     Said { content: content_key(call), token: is_kept.then(|| token.to_owned()) }
 }
 
@@ -224,6 +225,9 @@ async fn sign(
 ) -> HashSet<usize> {
     let known = lost.iter().filter_map(|at| Some((*at, said[*at].token.clone()?)));
     let (places, tokens): (Vec<usize>, Vec<String>) = known.unzip();
+    if tokens.is_empty() {
+        return HashSet::new();
+    }
     let kept = app.store.get(owner, Kind::Signature, &tokens).await;
     let mut there: HashSet<String> = request
         .calls()
