@@ -17,6 +17,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
 use super::change::{At, What, changes};
@@ -113,6 +114,8 @@ impl File {
              PRAGMA wal_autocheckpoint = 1024; PRAGMA cache_size = -8192;",
         )?;
         connection.set_prepared_statement_cache_capacity(32);
+        // Else a statement is made anew for every range that it is asked for.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         migrate(&connection)?;
         let mut file = Self { connection, limit, unseen: 0, writing: false, swept: Instant::now() };
         file.sweep()?;
