@@ -17,7 +17,7 @@ use crate::redact::without_keys;
 use crate::session::Shared;
 use crate::store::{Opening, Store};
 use crate::tasks::Tasks;
-use crate::turn::{InVain, Lessons};
+use crate::turn::Lessons;
 use crate::upstream::{KeyPool, Link};
 
 /// The gateway.
@@ -36,8 +36,6 @@ pub struct App {
     pub(crate) shared: Shared,
     /// What Gemini has refused lately.
     pub lessons: Lessons,
-    /// Sessions in which lost calls were looked for in vain.
-    pub in_vain: InVain,
     /// What runs beside the requests.
     pub tasks: Tasks,
     /// Answers that are being made in the background.
@@ -101,7 +99,6 @@ impl App {
             store,
             shared: Shared::default(),
             lessons: Lessons::default(),
-            in_vain: InVain::default(),
             tasks: Tasks::default(),
             live: LiveAnswers::default(),
             decoders: Decoders::default(),

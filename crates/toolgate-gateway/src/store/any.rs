@@ -47,9 +47,11 @@ pub(super) enum Shape {
     Map,
 }
 
-/// Something that a map has: the id of an entry, and what is noted of it there.
+/// Something that a map has: which of those that were asked for, the id of an entry, and what is noted
+/// of it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
+    pub map: usize,
     pub id: String,
     pub note: String,
 }
@@ -60,9 +62,21 @@ pub(super) fn id_in(map: &str, id: &str) -> String {
     [map, "/", id].concat()
 }
 
-/// The last of what a map has.
-pub(super) fn last_of(mut all: Vec<Listed>, most: usize) -> Vec<Listed> {
-    all.split_off(all.len().saturating_sub(most))
+/// The name of a part of a map: what is looked for together and is not much is a map by itself.
+pub(crate) fn part_of(map: &str, part: &str) -> String {
+    [map, ":", part].concat()
+}
+
+/// The last of what each of so many maps has.
+pub(super) fn last_of(mut all: Vec<Listed>, maps: usize, most: usize) -> Vec<Listed> {
+    let mut more = vec![0; maps];
+    all.iter().for_each(|it| more[it.map] += 1);
+    all.retain(|it| {
+        let is_among = more[it.map] <= most;
+        more[it.map] -= 1;
+        is_among
+    });
+    all
 }
 
 impl Kind {
@@ -288,12 +302,12 @@ impl Store {
         }
     }
 
-    /// What was put into a map last, so many at the most, the latest behind the others.
-    pub async fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
+    /// What was put into maps last, so many of each at the most, the latest behind the others.
+    pub async fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
         match &self.place {
-            Place::Memory(memory) => memory.in_map(owner, map, most),
-            Place::Sqlite(sqlite) => sqlite.in_map(owner, map, most).await,
-            Place::Valkey(valkey) => valkey.in_map(owner, map, most).await,
+            Place::Memory(memory) => memory.in_maps(owner, maps, most),
+            Place::Sqlite(sqlite) => sqlite.in_maps(owner, maps, most).await,
+            Place::Valkey(valkey) => valkey.in_maps(owner, maps, most).await,
         }
     }
 

@@ -385,8 +385,8 @@ impl Home {
                     self.shared.lock().complete(at, &mut list);
                     let _ = reply.send(list);
                 }
-                Read::Map(owner, map, most, reply) => {
-                    let there = file.in_map(owner, &map, most);
+                Read::Maps(owner, maps, most, reply) => {
+                    let there = file.in_maps(owner, &maps, most);
                     let _ = reply.send(noted(there).unwrap_or_default());
                 }
             }

@@ -38,6 +38,14 @@ struct Entry {
     number: u64,
 }
 
+/// What a map has of an entry, and the number of its writing.
+#[derive(Debug)]
+pub(super) struct Noted {
+    number: u64,
+    pub(super) id: String,
+    pub(super) note: Bytes,
+}
+
 /// What an entry costs beside its value, roughly.
 const OVERHEAD: u64 = 200;
 
@@ -69,27 +77,35 @@ impl Memory {
             .map_or_else(Vec::new, |entry| entry.values.clone())
     }
 
-    pub(super) fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
+    pub(super) fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
         let text = |note: &Bytes| String::from_utf8_lossy(note).into_owned();
-        let all = self.noted_in(owner, map, most).into_iter();
-        last_of(all.map(|(id, note)| Listed { id, note: text(&note) }).collect(), most)
+        let mut all: Vec<(u64, Listed)> = Vec::new();
+        for (map, name) in maps.iter().enumerate() {
+            let noted = self.noted_in(owner, name, most).into_iter();
+            all.extend(
+                noted.map(|Noted { number, id, note }| {
+                    (number, Listed { map, id, note: text(&note) })
+                }),
+            );
+        }
+        all.sort_unstable_by_key(|(number, _)| *number);
+        last_of(all.into_iter().map(|(_, listed)| listed).collect(), maps.len(), most)
     }
 
-    /// What is noted in a map, by ids, in the order in which it was put there. Of a map that has much more
-    /// than `most`, what has the last ids: they begin with the time.
-    pub(super) fn noted_in(&self, owner: Owner, map: &str, most: usize) -> Vec<(String, Bytes)> {
+    /// What is noted in a map. Of a map that has much more than `most`, what has the last ids: they
+    /// begin with the time.
+    pub(super) fn noted_in(&self, owner: Owner, map: &str, most: usize) -> Vec<Noted> {
         let (now, first) = (Instant::now(), id_in(map, ""));
         let inner = self.lock();
         // A zero is the next character behind a slash.
         let behind = (owner, Kind::Map, [map, "0"].concat());
         let entries = inner.entries.range((owner, Kind::Map, first.clone())..behind);
         let latest = entries.rev().take(most.saturating_mul(TIMES).max(LEAST));
-        let noted =
-            latest.filter_map(|((_, _, id), entry)| Some((id.strip_prefix(&first)?, entry)));
-        let mut noted: Vec<_> = noted.filter(|(_, entry)| entry.until > now).collect();
-        noted.sort_by_key(|(_, entry)| entry.number);
-        let note = |entry: &Entry| entry.values.first().cloned().unwrap_or_default();
-        noted.into_iter().map(|(id, entry)| (id.to_owned(), note(entry))).collect()
+        let noted = latest.filter(|(_, entry)| entry.until > now).filter_map(|(key, entry)| {
+            let note = entry.values.first().cloned().unwrap_or_default();
+            Some(Noted { number: entry.number, id: key.2.strip_prefix(&first)?.to_owned(), note })
+        });
+        noted.collect()
     }
 
     pub(super) fn put(&self, owner: Owner, kind: Kind, id: &str, value: Bytes, keep: Duration) {

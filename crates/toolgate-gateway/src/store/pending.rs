@@ -24,10 +24,10 @@ pub(super) struct Pending {
     saved: usize,
     /// Where in the log stands what was last put somewhere, by the hash of where.
     values: HashMap<u64, usize>,
-    /// Where in the log stands what was put into maps, each behind the hash of where its map is.
-    maps: Vec<(u64, usize)>,
-    /// Where in the log stands what was added to lists, each behind the hash of where its list is.
-    lists: Vec<(u64, usize)>,
+    /// Where in the log stands what was put into maps, by the hash of where a map is.
+    maps: Traces,
+    /// Where in the log stands what was added to lists, by the hash of where a list is.
+    lists: Traces,
     hasher: RandomState,
     /// When the first of them came.
     pub(super) since: Option<Instant>,
@@ -35,6 +35,36 @@ pub(super) struct Pending {
     held: Held,
     asks: Vec<Ask>,
     is_closed: bool,
+}
+
+/// Places in a log that belong together, by a hash.
+#[derive(Debug, Default)]
+struct Traces {
+    /// The last step of each trace.
+    last: HashMap<u64, usize>,
+    /// All steps: a place, and the step before.
+    steps: Vec<(usize, Option<usize>)>,
+}
+
+impl Traces {
+    fn add(&mut self, hash: u64, place: usize) {
+        let before = self.last.insert(hash, self.steps.len());
+        self.steps.push((place, before));
+    }
+
+    /// The places of a trace, the last first.
+    fn back(&self, hash: u64) -> impl Iterator<Item = usize> {
+        let step = |at: Option<&usize>| at.and_then(|at| self.steps.get(*at)).copied();
+        let steps = std::iter::successors(step(self.last.get(&hash)), move |(_, before)| {
+            step(before.as_ref())
+        });
+        steps.map(|(place, _)| place)
+    }
+
+    fn clear(&mut self) {
+        self.last.clear();
+        self.steps.clear();
+    }
 }
 
 /// How much was taken, and how much of it is in the tail.
@@ -57,7 +87,7 @@ pub(super) enum Ask {
 pub(super) enum Read {
     Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Kept>>>),
     List(Owner, Kind, String, oneshot::Sender<Vec<Bytes>>),
-    Map(Owner, String, usize, oneshot::Sender<Vec<Noted>>),
+    Maps(Owner, Vec<String>, usize, oneshot::Sender<Vec<Noted>>),
 }
 
 /// What can be done only when all that was written before is in its place.
@@ -93,10 +123,10 @@ impl Pending {
                 self.values.insert(self.hasher.hash_one(change.at), start);
                 for (map, _) in notes {
                     let map = self.hasher.hash_one((change.at.owner, map));
-                    self.maps.push((map, start));
+                    self.maps.add(map, start);
                 }
             }
-            What::Append(_) => self.lists.push((self.hasher.hash_one(change.at), start)),
+            What::Append(_) => self.lists.add(self.hasher.hash_one(change.at), start),
         }
     }
 
@@ -123,33 +153,42 @@ impl Pending {
         }
     }
 
-    /// What was put into a map and is not there yet, each id once, so many of the last at the most.
-    pub(super) fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Noted> {
-        let hash = self.hasher.hash_one((owner, map));
-        let (mut noted, mut seen) = (Vec::new(), HashSet::new());
-        for (_, start) in self.maps.iter().rev().filter(|(its, _)| *its == hash) {
-            if noted.len() == most {
-                break;
-            }
-            let change = Change::read(&mut &self.log[*start..]);
-            let Some(Change { at, what: What::Put(_, notes), until }) = change else { continue };
-            let is_here = |(its, _): &&(&str, &str)| (at.owner, *its) == (owner, map);
-            if let Some((_, note)) = notes.iter().find(is_here)
-                && seen.insert(at.id)
-            {
-                noted.push(Noted { id: at.id.to_owned(), note: (*note).to_owned(), until });
+    /// What was put into maps and is not there yet, each id once in a map, so many of the last of each
+    /// at the most.
+    pub(super) fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Noted> {
+        let (mut noted, now) = (Vec::new(), now());
+        for (number, map) in maps.iter().enumerate() {
+            let (mut seen, mut count) = (HashSet::new(), 0);
+            for start in self.maps.back(self.hasher.hash_one((owner, map.as_str()))) {
+                if count == most {
+                    break;
+                }
+                let change = Change::read(&mut &self.log[start..]);
+                let Some(Change { at, what: What::Put(_, notes), until }) = change else {
+                    continue;
+                };
+                let is_here = |(its, _): &&(&str, &str)| (at.owner, *its) == (owner, map);
+                if let Some((_, note)) = notes.iter().find(is_here)
+                    && seen.insert(at.id)
+                {
+                    let (id, note) = (at.id.to_owned(), (*note).to_owned());
+                    noted.push((start, Noted { map: number, id, note, until }));
+                    // What is too old only hides what was there before.
+                    count += usize::from(until > now);
+                }
             }
         }
-        noted.reverse();
-        noted
+        noted.sort_by_key(|(start, _)| *start);
+        noted.into_iter().map(|(_, noted)| noted).collect()
     }
 
     /// Makes a list what it will be with what was added to it and is not there yet.
     pub(super) fn complete(&self, at: At<'_>, list: &mut Vec<Bytes>) {
-        let hash = self.hasher.hash_one(at);
+        let mut places: Vec<usize> = self.lists.back(self.hasher.hash_one(at)).collect();
+        places.reverse();
         let mut is_old = false;
-        for (_, start) in self.lists.iter().filter(|(its, _)| *its == hash) {
-            let Some(change) = Change::read(&mut &self.log[*start..]) else { continue };
+        for start in places {
+            let Some(change) = Change::read(&mut &self.log[start..]) else { continue };
             if let What::Append(values) = change.what
                 && change.at == at
             {
@@ -300,21 +339,23 @@ mod tests {
         for (id, notes) in puts {
             let at = At { owner, kind: Kind::Signature, id };
             let what = What::Put(b"value", notes.to_vec());
-            assert!(pending.add(&Change { at, what, until: 7 }));
+            assert!(pending.add(&Change { at, what, until: i64::MAX }));
         }
-        let all = |pending: &Pending, owner, map| {
-            let all = pending.in_map(owner, map, 9).into_iter();
-            all.map(|it| format!("{}={}", it.id, it.note)).collect::<Vec<_>>()
+        let all = |pending: &Pending, owner, map, most| {
+            let maps: Vec<String> = str::split(map, ' ').map(str::to_owned).collect();
+            let all = pending.in_maps(owner, &maps, most).into_iter();
+            all.map(|it| format!("{}:{}={}", maps[it.map], it.id, it.note)).collect::<Vec<_>>()
         };
-        assert_eq!(all(&pending, owner, "m"), ["3=b/c", "4=a", "1=d"]);
-        assert_eq!(all(&pending, owner, "n"), ["2=a", "3=b"]);
-        assert_eq!(all(&pending, Owner::of("other"), "m"), [""; 0]);
+        assert_eq!(all(&pending, owner, "m", 9), ["m:3=b/c", "m:4=a", "m:1=d"]);
+        assert_eq!(all(&pending, owner, "n", 9), ["n:2=a", "n:3=b"]);
+        assert_eq!(all(&pending, owner, "n none m", 2), ["n:2=a", "n:3=b", "m:4=a", "m:1=d"]);
+        assert_eq!(all(&pending, Owner::of("other"), "m", 9), [""; 0]);
         // Another map of the same hash.
-        let (hash, start) = (pending.hasher.hash_one((owner, "m")), pending.maps[1].1);
-        pending.maps.push((hash, start));
-        assert_eq!(all(&pending, owner, "m"), ["3=b/c", "4=a", "1=d"]);
+        let (hash, start) = (pending.hasher.hash_one((owner, "m")), pending.maps.steps[1].0);
+        pending.maps.add(hash, start);
+        assert_eq!(all(&pending, owner, "m", 9), ["m:3=b/c", "m:4=a", "m:1=d"]);
         drop(pending.take(Vec::new()));
-        assert_eq!(all(&pending, owner, "m"), [""; 0]);
+        assert_eq!(all(&pending, owner, "m", 9), [""; 0]);
     }
 
     #[test]
@@ -361,7 +402,7 @@ mod tests {
         let check = |pending: &Pending, value: &'static [u8], list: &[&str]| {
             let found = pending.value(at(Kind::Signature, "a"));
             assert_eq!(found, Some(Some(Bytes::from_static(value))));
-            assert_eq!(pending.in_map(Owner::of("o"), "m", 9).len(), 1);
+            assert_eq!(pending.in_maps(Owner::of("o"), &["m".to_owned()], 9).len(), 1);
             let mut all = Vec::new();
             pending.complete(at(Kind::Log, "l"), &mut all);
             assert_eq!(all, list);

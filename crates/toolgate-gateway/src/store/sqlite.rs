@@ -26,7 +26,7 @@ use super::change::{At, Change, What};
 use super::home::{Home, Shared, noted, report};
 use super::pending::{Ask, Later, Read};
 use super::recent::Recent;
-use super::sqlite_file::{File, Kept, Refused, now, until};
+use super::sqlite_file::{File, Kept, Noted, Refused, now, until};
 use super::tail::{self, LOOK, Place, TAILS, Tail};
 use super::{Kind, Listed, Opening, StoreError, last_of};
 use crate::auth::Owner;
@@ -46,6 +46,8 @@ pub(super) const MANY: usize = 1 << 20;
 const PART: u64 = 64;
 /// So many short entries are read without the thread.
 const FEW: usize = 8;
+/// And what is in so many maps.
+const FEW_MAPS: usize = 512;
 /// How long a file that others use is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -163,33 +165,38 @@ impl Sqlite {
         self.asked(ask).await.unwrap_or_default()
     }
 
-    pub(super) async fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
+    pub(super) async fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
         loop {
             let returned = self.returned();
-            let found = self.look_in_map(owner, map, most).await;
+            let found = self.look_in_maps(owner, maps, most).await;
             if returned == self.returned() {
                 return found;
             }
         }
     }
 
-    async fn look_in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
-        let put = self.shared.lock().in_map(owner, map, most);
-        let there = match self.read(|file| file.in_map(owner, map, most)) {
+    async fn look_in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
+        let put = self.shared.lock().in_maps(owner, maps, most);
+        let is_little = maps.len() <= FEW_MAPS;
+        let read = || self.read(|file| file.in_maps(owner, maps, most));
+        let there = match is_little.then(read).flatten() {
             Some(there) => there,
             None => {
-                self.asked(|reply| Ask::Read(Read::Map(owner, map.to_owned(), most, reply))).await
+                self.asked(|reply| Ask::Read(Read::Maps(owner, maps.to_vec(), most, reply))).await
             }
         };
         let mut all = there.unwrap_or_default();
-        // What was put again or is too old hides what was there before.
-        let now = now();
-        let newer: HashSet<&str> = put.iter().map(|it| it.id.as_str()).collect();
-        all.retain(|it| !newer.contains(it.id.as_str()));
-        drop(newer);
-        all.extend(put);
-        all.retain(|it| it.until > now);
-        last_of(all.into_iter().map(|it| Listed { id: it.id, note: it.note }).collect(), most)
+        if !put.is_empty() {
+            // What was put again or is too old hides what was there before.
+            let at = |it: &Noted| (it.map, it.id.clone());
+            let newer: HashSet<(usize, String)> = put.iter().map(at).collect();
+            all.retain(|it| !newer.contains(&at(it)));
+            all.extend(put);
+            let now = now();
+            all.retain(|it| it.until > now);
+        }
+        let listed = all.into_iter().map(|Noted { map, id, note, .. }| Listed { map, id, note });
+        last_of(listed.collect(), maps.len(), most)
     }
 
     pub(super) fn put(

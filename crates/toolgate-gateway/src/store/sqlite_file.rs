@@ -23,7 +23,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params}
 use super::change::{At, What, changes};
 use super::sqlite_schema::migrate;
 use super::tail::Batch;
-use super::{KEY, Kind, Shape, owner_of_the_gateway};
+use super::{KEY, Kind, Shape, owner_of_the_gateway, part_of};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -44,6 +44,8 @@ pub(super) struct Kept {
 /// What is in a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Noted {
+    /// Which of the maps that were asked for.
+    pub(super) map: usize,
     pub(super) id: String,
     pub(super) note: String,
     pub(super) until: i64,
@@ -219,11 +221,18 @@ impl File {
         kind: Kind,
         ids: &[String],
     ) -> rusqlite::Result<Vec<Option<Kept>>> {
-        let read = || ids.iter().map(|id| self.get(At { owner, kind, id })).collect();
-        if self.writing || ids.len() < 2 {
+        self.read(ids.len(), || ids.iter().map(|id| self.get(At { owner, kind, id })).collect())
+    }
+
+    /// Reads so many things. The file's locks, which cost more than a read, are taken once.
+    fn read<T>(
+        &self,
+        things: usize,
+        read: impl FnOnce() -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        if self.writing || things < 2 {
             return read();
         }
-        // The file's locks, which cost more than a read, are taken once.
         self.connection.prepare_cached("BEGIN")?.execute([])?;
         let found = read();
         let end = self.connection.prepare_cached("COMMIT").and_then(|mut end| end.execute([]));
@@ -233,27 +242,33 @@ impl File {
         found
     }
 
-    /// What was put into a map last and is not too old, so many at the most, in that order.
-    pub(super) fn in_map(
+    /// What was put into maps last and is not too old, so many of each at the most, in that order.
+    pub(super) fn in_maps(
         &self,
         owner: Owner,
-        map: &str,
+        maps: &[String],
         most: usize,
     ) -> rusqlite::Result<Vec<Noted>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT number, note, kind, id, until FROM entry INDEXED BY entry_place
-             WHERE place BETWEEN ? AND ? AND owner = ? AND map = ? AND until > ?
-             ORDER BY place DESC",
+             WHERE place = ? AND owner = ? AND map = ? AND until > ? ORDER BY number DESC",
         )?;
-        let (first, last) = Place::of(owner, map).all();
-        let key = params![first, last, owner.bytes(), map, now()];
-        let rows = statement.query_map(key, |row| {
-            let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
-            let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
-            Ok((row.get(0)?, Noted { id, note: row.get(1)?, until: row.get(4)? }))
+        let (mut all, now) = (Vec::new(), now());
+        self.read(maps.len(), || {
+            for (map, name) in maps.iter().enumerate() {
+                let key = params![place(owner, name), owner.bytes(), name, now];
+                let rows = statement.query_map(key, |row| {
+                    let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
+                    let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
+                    let noted = Noted { map, id, note: row.get(1)?, until: row.get(4)? };
+                    Ok((row.get::<_, i64>(0)?, noted))
+                })?;
+                for row in rows.take(most) {
+                    all.push(row?);
+                }
+            }
+            Ok(())
         })?;
-        // A LIMIT that is bound would have the statement made anew each time.
-        let mut all: Vec<(i64, Noted)> = rows.take(most).collect::<rusqlite::Result<_>>()?;
         all.sort_by_key(|(number, _)| *number);
         Ok(all.into_iter().map(|(_, noted)| noted).collect())
     }
@@ -509,9 +524,9 @@ impl<'f> Put<'f> {
             return self.put_older(at.owner, at.id, value, until);
         }
         let mut notes = notes.iter().copied();
-        self.row(at, value, notes.next(), seconds(), until)?;
+        self.row(at, value, notes.next(), until)?;
         for (count, note) in (1..).zip(notes) {
-            self.also_in(at, count, note, seconds(), until)?;
+            self.also_in(at, count, note, until)?;
         }
         Ok(())
     }
@@ -522,12 +537,11 @@ impl<'f> Put<'f> {
         at: At<'_>,
         number: u32,
         note: (&str, &str),
-        time: u32,
         until: i64,
     ) -> rusqlite::Result<()> {
         // The number first: the others are in the order of time, as their ids are.
         let at = At { kind: Kind::Map, id: &format!("{number}/{}", at.id), ..at };
-        self.row(at, b"", Some(note), time, until)
+        self.row(at, b"", Some(note), until)
     }
 
     /// Writes what an older version had in a map: the id says the map, and what a call says and its
@@ -548,7 +562,9 @@ impl<'f> Put<'f> {
             return Ok(());
         };
         let at = At { owner, kind: Kind::Signature, id: token };
-        self.also_in(at, Place::of(owner, map).0, (map, content), 0, until)
+        // It was not noted what came before.
+        let map = part_of(map, content);
+        self.also_in(at, place(owner, &map), (&map, "-"), until)
     }
 
     fn row(
@@ -556,10 +572,9 @@ impl<'f> Put<'f> {
         at: At<'_>,
         value: &[u8],
         note: Option<(&str, &str)>,
-        time: u32,
         until: i64,
     ) -> rusqlite::Result<()> {
-        let place = note.map(|(map, _)| Place::of(at.owner, map).at(time));
+        let place = note.map(|(map, _)| place(at.owner, map));
         let (map, note) = note.unzip();
         let (owner, kind) = (at.owner.bytes(), at.kind.name());
         self.0.execute(params![owner, kind, at.id, until, value, place, map, note]).map(drop)
@@ -571,33 +586,13 @@ fn id_behind(id: &str) -> &str {
     id.split_once('/').map_or(id, |(_, id)| id)
 }
 
-/// Where a map is: a number that belongs to it, and seldom to another. What is in it is beside each
-/// other, in the order of time. It stands in files: it is never changed.
-#[derive(Clone, Copy, Debug)]
-struct Place(u32);
-
-impl Place {
-    fn of(owner: Owner, map: &str) -> Self {
-        let mut sum = flate2::Crc::new();
-        sum.update(owner.bytes());
-        sum.update(map.as_bytes());
-        Self(sum.sum())
-    }
-
-    /// Where the first and the last of it can be.
-    fn all(self) -> (i64, i64) {
-        (self.at(0), self.at(u32::MAX))
-    }
-
-    /// Where it is that came at a time.
-    fn at(self, time: u32) -> i64 {
-        (u64::from(self.0) << 32 | u64::from(time)).cast_signed()
-    }
-}
-
-/// Seconds since 1970.
-fn seconds() -> u32 {
-    u32::try_from(clock::millis() / 1000).unwrap_or(u32::MAX)
+/// Where a map is: a number that belongs to it, and seldom to another. It stands in files: it is never
+/// changed.
+pub(super) fn place(owner: Owner, map: &str) -> u32 {
+    let mut sum = flate2::Crc::new();
+    sum.update(owner.bytes());
+    sum.update(map.as_bytes());
+    sum.sum()
 }
 
 /// What is kept for ever has numbers below zero: the key has -1, the first tail this.

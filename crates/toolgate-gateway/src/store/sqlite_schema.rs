@@ -1,12 +1,13 @@
 //! The forms that the SQLite store's file has had, and how an older one becomes the newest.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
-use super::sqlite_file::Put;
+use super::part_of;
+use super::sqlite_file::{Put, place};
 use crate::auth::Owner;
 
 /// What each version of the schema adds to the one before. Never change one that was released.
-pub(super) const MIGRATIONS: [&str; 5] = [
+pub(super) const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE entry (
         number INTEGER PRIMARY KEY,
@@ -97,6 +98,8 @@ pub(super) const MIGRATIONS: [&str; 5] = [
     ALTER TABLE entry ADD COLUMN note TEXT;
     CREATE INDEX entry_place ON entry (place) WHERE place IS NOT NULL;
     ",
+    // What says the same is a map by itself. `split_maps` makes them of those before.
+    "",
 ];
 
 /// Brings a file into the newest form; several processes may try at once.
@@ -115,6 +118,8 @@ pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     }
     if version < MAPS {
         fill_maps(connection)?;
+    } else if version < PARTS {
+        split_maps(connection)?;
     }
     connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
     connection.execute_batch("COMMIT")
@@ -122,6 +127,8 @@ pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
 
 /// The version whose entries say in which maps they are.
 const MAPS: usize = 5;
+/// The version in which a session has a map for everything that was said in it.
+const PARTS: usize = 6;
 
 /// Brings what is in maps from where it was before: among the entries, then in a table of its own.
 fn fill_maps(connection: &Connection) -> rusqlite::Result<()> {
@@ -137,4 +144,22 @@ fn fill_maps(connection: &Connection) -> rusqlite::Result<()> {
         put.put_older(Owner::kept(owner), &id, &row.get::<_, Vec<u8>>(3)?, until)?;
     }
     connection.execute_batch("DELETE FROM entry WHERE kind = 'content'; DROP TABLE map_value")
+}
+
+/// Makes a map of everything that says the same in a map: that stands first in its notes.
+fn split_maps(connection: &Connection) -> rusqlite::Result<()> {
+    let mut all = connection.prepare(
+        "SELECT number, owner, map, note FROM entry NOT INDEXED WHERE place IS NOT NULL",
+    )?;
+    let mut update =
+        connection.prepare("UPDATE entry SET place = ?, map = ?, note = ? WHERE number = ?")?;
+    let mut rows = all.query([])?;
+    while let Some(row) = rows.next()? {
+        let (number, owner): (i64, [u8; 16]) = (row.get(0)?, row.get(1)?);
+        let (map, note): (String, String) = (row.get(2)?, row.get(3)?);
+        let (part, note) = note.split_once('/').unwrap_or((&note, "-"));
+        let map = part_of(&map, part);
+        update.execute(params![place(Owner::kept(owner), &map), map, note, number])?;
+    }
+    Ok(())
 }

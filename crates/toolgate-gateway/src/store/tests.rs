@@ -99,7 +99,8 @@ async fn lists(store: &Store) {
 async fn maps(store: &Store) {
     let (one, two) = (Owner::of("one"), Owner::of("two"));
     let last = async |owner: Owner, map: &str, most| {
-        let listed = store.in_map(owner, map, most).await.into_iter();
+        let maps = ids(&map.split(' ').collect::<Vec<_>>());
+        let listed = store.in_maps(owner, &maps, most).await.into_iter();
         listed.map(|it| format!("{}={}", it.id, it.note)).collect::<Vec<_>>()
     };
     let all = async |owner: Owner, map: &str| last(owner, map, 9).await;
@@ -124,6 +125,7 @@ async fn maps(store: &Store) {
     put(one, "old", &[("m", "old")], Duration::ZERO);
     assert_eq!(all(one, "m").await, ["2=b", "1=a/1", "0=b", "7=d"], "r128");
     assert_eq!(last(one, "m", 3).await, ["1=a/1", "0=b", "7=d"], "the latest");
+    assert_eq!(last(one, "n none m0 m", 2).await, ["1=a/1", "3=a", "0=b", "7=c", "7=d"], "of each");
     assert_eq!(all(one, "none").await, [""; 0]);
     assert_eq!(all(one, "m0").await, ["3=a"]);
     assert_eq!(all(two, "m").await, ["1=c", "6=c"]);
@@ -133,6 +135,7 @@ async fn maps(store: &Store) {
     store.flush().await;
     assert_eq!(all(one, "m").await, ["2=b", "1=a/1", "0=b", "7=d"]);
     assert_eq!(last(one, "m", 3).await, ["1=a/1", "0=b", "7=d"]);
+    assert_eq!(last(one, "n none m0 m", 2).await, ["1=a/1", "3=a", "0=b", "7=c", "7=d"]);
     // What is put again comes again, and is there once.
     put(one, "2", &[("m", "b")], LONG);
     assert_eq!(all(one, "m").await, ["1=a/1", "0=b", "7=d", "2=b"]);
@@ -214,7 +217,7 @@ async fn valkey_holds_the_contract() {
     two.put_in(owner, Kind::Signature, "2", bytes("x"), &[("m", "a")], LONG);
     // Which of two processes was first within a millisecond, nobody knows.
     let both = async |store: &Store| {
-        let all = store.in_map(owner, "m", 2).await.into_iter();
+        let all = store.in_maps(owner, &ids(&["m"]), 2).await.into_iter();
         let mut all: Vec<_> = all.map(|it| format!("{}={}", it.note, it.id)).collect();
         all.sort();
         all

@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use redis::{Client, Cmd, FromRedisValue};
+use redis::aio::MultiplexedConnection;
+use redis::{Client, Cmd, FromRedisValue, RedisResult};
 use tokio::sync::{mpsc, oneshot};
 
 use super::valkey_server::{self, PATIENCE, Shared, Write};
@@ -79,8 +80,15 @@ impl Valkey {
     }
 
     async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Option<T> {
+        self.talk(async |server| command.query_async(server).await).await
+    }
+
+    async fn talk<T>(
+        &self,
+        ask: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
+    ) -> Option<T> {
         let (number, mut server) = self.shared.server()?;
-        match tokio::time::timeout(PATIENCE, command.query_async(&mut server)).await {
+        match tokio::time::timeout(PATIENCE, ask(&mut server)).await {
             Ok(Ok(answer)) => Some(answer),
             Ok(Err(error)) => {
                 self.shared.lose(number, &error.to_string());
@@ -158,35 +166,45 @@ impl Valkey {
         }
     }
 
-    pub(super) async fn in_map(&self, owner: Owner, map: &str, most: usize) -> Vec<Listed> {
+    pub(super) async fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
+        if maps.is_empty() {
+            return Vec::new();
+        }
         self.catch_up().await;
-        let mut command = redis::cmd("ZREVRANGE");
-        command.arg(name(owner, Kind::Map, map)).arg(0).arg(most.saturating_sub(1));
-        command.arg("WITHSCORES");
-        let mut noted: Vec<(String, Note)> = match self.ask::<Vec<(Bytes, f64)>>(&command).await {
-            Some(there) => {
-                let noted: Vec<_> = there
-                    .iter()
-                    .filter_map(|(member, score)| Note::of_member(member, *score as u64))
-                    .collect();
-                for (id, note) in &noted {
-                    let (id, keep) = (id_in(map, id), self.shared.keep);
-                    self.shared.copy.put_if_absent(owner, Kind::Map, &id, note.kept(), keep);
+        let mut commands = redis::pipe();
+        for map in maps {
+            let range = commands.cmd("ZREVRANGE").arg(name(owner, Kind::Map, map));
+            range.arg(0).arg(most.saturating_sub(1)).arg("WITHSCORES");
+        }
+        let there: Option<Vec<Vec<(Bytes, f64)>>> =
+            self.talk(async |server| commands.query_async(server).await).await;
+        let mut noted: Vec<(usize, String, Note)> = Vec::new();
+        for (map, name) in maps.iter().enumerate() {
+            match there.as_ref().and_then(|there| there.get(map)) {
+                Some(there) => {
+                    let members = there.iter();
+                    for (id, note) in
+                        members.filter_map(|(member, score)| Note::of_member(member, *score as u64))
+                    {
+                        let (at, keep) = (id_in(name, &id), self.shared.keep);
+                        self.shared.copy.put_if_absent(owner, Kind::Map, &at, note.kept(), keep);
+                        noted.push((map, id, note));
+                    }
                 }
-                noted
+                None => {
+                    let here = self.shared.copy.noted_in(owner, name, most).into_iter();
+                    noted
+                        .extend(here.filter_map(|it| Some((map, it.id, Note::of_kept(&it.note)?))));
+                }
             }
-            None => {
-                let here = self.shared.copy.noted_in(owner, map, most).into_iter();
-                here.filter_map(|(id, kept)| Some((id, Note::of_kept(&kept)?))).collect()
-            }
-        };
+        }
         // What was noted again is there twice: the last counts.
-        noted.sort_by_key(|(_, note)| std::cmp::Reverse(note.score));
+        noted.sort_by_key(|(.., note)| std::cmp::Reverse(note.score));
         let mut seen = HashSet::new();
-        noted.retain(|(id, _)| seen.insert(id.clone()));
+        noted.retain(|(map, id, _)| seen.insert((*map, id.clone())));
         noted.reverse();
-        let listed = noted.into_iter().map(|(id, Note { note, .. })| Listed { id, note });
-        last_of(listed.collect(), most)
+        let listed = noted.into_iter().map(|(map, id, Note { note, .. })| Listed { map, id, note });
+        last_of(listed.collect(), maps.len(), most)
     }
 
     pub(super) fn append(

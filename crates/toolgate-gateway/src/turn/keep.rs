@@ -1,16 +1,15 @@
 //! Signatures in the store: for clients that cannot keep them for us.
 //!
 //! ```text
-//!   token                            → signature   for clients that drop what they do not know
-//!   session ─► content/before, token               for clients that change ids: what a call says, and
-//!                                                  the token of the call before it
+//!   token              → signature       for clients that drop what they do not know
+//!   session · content ─► token, before   for clients that change ids: which calls of a session say
+//!                                        something, and the token of the call before each
 //! ```
 //!
-//! Everything is found again with a few reads, however long the conversation is.
+//! Everything is found again with a read for each thing that is said, however much else was said in a
+//! session.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
 
 use bytes::Bytes;
 use toolgate_core::canon::{Call, Issuer, Request, Signature, ToolName, call_token};
@@ -21,7 +20,7 @@ use super::lineup::{Before, Known, Said, lined_up};
 use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
-use crate::store::{Kind, Listed};
+use crate::store::{Kind, Listed, part_of};
 
 /// Keeps a call of an answer, also one that Gemini left unsigned: it must not find another's
 /// signature.
@@ -31,8 +30,9 @@ pub(crate) fn call(app: &App, owner: Owner, call: &Call<'_>, before: &Before, tr
         Before::Unknown => UNKNOWN,
         Before::Token(token) => token,
     };
-    let note = [&content_key(call), "/", before].concat();
-    let notes: Vec<_> = trace.names.iter().map(|name| (name.as_str(), &*note)).collect();
+    let content = content_key(call);
+    let maps: Vec<String> = trace.names.iter().map(|name| part_of(name, &content)).collect();
+    let notes: Vec<_> = maps.iter().map(|map| (map.as_str(), before)).collect();
     let value = Bytes::from(written(call).unwrap_or_default());
     let keep = app.config().state_retention;
     app.store.put_in(owner, Kind::Signature, &call.id, value, &notes, keep);
@@ -105,41 +105,10 @@ fn is_own(token: &str) -> bool {
     token.starts_with("tg")
 }
 
-/// So many calls of a session are looked through, and at least as many as are looked for.
-const FEW: usize = 32;
-/// So many, and so many times those, where conversations that began alike have made more of them since,
-/// unless that was in vain just now: calls that were made elsewhere are never found.
-const MANY: usize = 2048;
-const TIMES: usize = 4;
-const PAUSE: Duration = Duration::from_secs(1);
-/// How many sessions are known to have been looked through in vain.
-const VAIN: usize = 1024;
-
-/// Sessions that were looked through in vain, and when.
-#[derive(Debug, Default)]
-pub struct InVain(Mutex<HashMap<(Owner, String), Instant>>);
-
-impl InVain {
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Owner, String), Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether that was just now.
-    fn is_recent(&self, owner: Owner, name: &str) -> bool {
-        let when = self.lock().get(&(owner, name.to_owned())).copied();
-        when.is_some_and(|when| when.elapsed() < PAUSE)
-    }
-
-    fn note(&self, owner: Owner, name: &str) {
-        let mut all = self.lock();
-        if all.len() >= VAIN {
-            all.retain(|_, when| when.elapsed() < PAUSE);
-        }
-        if all.len() < VAIN {
-            all.insert((owner, name.to_owned()), Instant::now());
-        }
-    }
-}
+/// So many calls of a session that say the same are looked through, and so many times those looked for:
+/// conversations that began alike may have made others since.
+const LATEST: usize = 128;
+const TIMES: usize = 2;
 
 /// Signs lost calls that say what calls of the session have said. Returns the last call's token, if it
 /// was found.
@@ -150,38 +119,8 @@ async fn by_content(
     trace: &Trace,
     mut lost: Vec<usize>,
 ) -> Option<String> {
-    let name = trace.names.last()?;
-    let few = FEW.max(lost.len());
-    let (last, is_all) = look_through(app, owner, request, trace, &mut lost, few).await;
-    if is_all || lost.is_empty() || app.in_vain.is_recent(owner, name) {
-        return last;
-    }
-    let before = lost.len();
-    let many = MANY.max(TIMES * before);
-    let (deeper, _) = look_through(app, owner, request, trace, &mut lost, many).await;
-    if lost.len() == before {
-        app.in_vain.note(owner, name);
-    }
-    deeper.or(last)
-}
-
-/// Looks through the latest calls of a session. Says the last call's token, if it was found, and whether
-/// these were all.
-async fn look_through(
-    app: &App,
-    owner: Owner,
-    request: &mut Request<'_>,
-    trace: &Trace,
-    lost: &mut Vec<usize>,
-    most: usize,
-) -> (Option<String>, bool) {
-    let mut is_all = true;
-    let mut listings: Vec<Vec<Known>> = Vec::new();
-    for name in &trace.names {
-        let kept = app.store.in_map(owner, name, most).await;
-        is_all &= kept.len() < most;
-        listings.push(kept.into_iter().map(Known::from).collect());
-    }
+    let contents: Vec<String> = request.calls().map(content_key).collect();
+    let mut listings = listed(app, owner, trace, &contents, LATEST.max(TIMES * lost.len())).await;
     // What goes by all names is this conversation's; what goes by one may be another's that began
     // alike, or that of a helper with the same session.
     if let [first, second] = &listings[..] {
@@ -189,30 +128,49 @@ async fn look_through(
         let both = first.iter().filter(|it| shared.contains(it.token.as_str()));
         listings.insert(0, both.cloned().collect());
     }
-    let mut said: Vec<Said> = Vec::new();
+    let tokens: HashSet<&str> = listings.iter().flatten().map(|it| it.token.as_str()).collect();
+    if tokens.is_empty() {
+        return None;
+    }
+    let said = request.calls().zip(contents).map(|(call, content)| {
+        let token = Some(call_token(&call.id)).filter(|it| is_own(it) && tokens.contains(it));
+        Said { content, token: token.map(str::to_owned) }
+    });
+    let mut said: Vec<Said> = said.collect();
     for kept in listings.iter().filter(|kept| !kept.is_empty()) {
-        if said.is_empty() {
-            let tokens = listings.iter().flatten().map(|known| known.token.as_str()).collect();
-            said = request.calls().map(|call| said_by(call, &tokens)).collect();
-        }
         let found = lined_up(kept, &said);
-        for at in lost.iter() {
+        for at in &lost {
             said[*at].token = found[*at].map(|place| kept[place].token.clone());
         }
-        let signed = sign(app, owner, request, lost, &said).await;
+        let signed = sign(app, owner, request, &lost, &said).await;
         lost.retain(|at| !signed.contains(at) && said[*at].token.is_none());
         if lost.is_empty() {
             break;
         }
     }
-    (said.pop().and_then(|said| said.token), is_all)
+    said.pop().and_then(|said| said.token)
 }
 
-/// What a call says, and which one it is, where its id tells.
-fn said_by(call: &Call<'_>, tokens: &HashSet<&str>) -> Said {
-    let token = call_token(&call.id);
-    let is_kept = is_own(token) && tokens.contains(token);
-    Said { content: content_key(call), token: is_kept.then(|| token.to_owned()) }
+/// The latest calls that say one of these, for each name of a session. None: there are none.
+async fn listed(
+    app: &App,
+    owner: Owner,
+    trace: &Trace,
+    contents: &[String],
+    most: usize,
+) -> Vec<Vec<Known>> {
+    let mut different: Vec<&str> = contents.iter().map(String::as_str).collect();
+    different.sort_unstable();
+    different.dedup();
+    let names = trace.names.iter();
+    let maps: Vec<String> =
+        names.flat_map(|name| different.iter().map(move |it| part_of(name, it))).collect();
+    let mut listings = vec![Vec::new(); trace.names.len()];
+    for it in app.store.in_maps(owner, &maps, most).await {
+        let (name, content) = (it.map / different.len(), different[it.map % different.len()]);
+        listings[name].push(known(it, content));
+    }
+    listings
 }
 
 /// Signs the lost calls whose tokens are known. Says which.
@@ -248,17 +206,14 @@ async fn sign(
     signed
 }
 
-impl From<Listed> for Known {
-    fn from(Listed { id, note }: Listed) -> Self {
-        // Older versions noted nothing but the content.
-        let (content, before) = note.split_once('/').unwrap_or((&note, UNKNOWN));
-        let before = match before {
-            "" => Before::Nothing,
-            UNKNOWN => Before::Unknown,
-            token => Before::Token(token.to_owned()),
-        };
-        Self { token: id, content: content.to_owned(), before }
-    }
+/// A call that was kept: what it says, and the one before it.
+fn known(Listed { id, note, .. }: Listed, content: &str) -> Known {
+    let before = match note.as_str() {
+        "" => Before::Nothing,
+        UNKNOWN => Before::Unknown,
+        _ => Before::Token(note),
+    };
+    Known { token: id, content: content.to_owned(), before }
 }
 
 /// Four lines: the back end, the model, the signature, the tool.

@@ -19,7 +19,6 @@ mod trace;
 mod unary;
 
 pub(crate) use hidden::{judge, judged};
-pub(crate) use keep::InVain;
 pub(crate) use ledger::{LOGGED, Ledger, Unread};
 pub(crate) use lessons::{Lessons, is_about_signatures};
 pub(crate) use opening::{Refusal, again, open, read, silent};

@@ -11,7 +11,7 @@ fn at(kind: Kind, id: &str) -> At<'_> {
 
 /// What is in a map.
 fn all(file: &File, owner: Owner, map: &str) -> Vec<String> {
-    let all = file.in_map(owner, map, 9).unwrap().into_iter();
+    let all = file.in_maps(owner, &[map.to_owned()], 9).unwrap().into_iter();
     all.map(|it| format!("{}={}", it.id, it.note)).collect()
 }
 
@@ -52,8 +52,8 @@ fn an_old_file_is_taken_over() {
     let deleted = file.get(at(Kind::Answer, "d")).unwrap().unwrap().value;
     assert_eq!(deleted, "{\"behind\":{\"deleted\":true},\"question\":0}\n");
     assert_eq!(file.get(at(Kind::Events, "a")).unwrap().unwrap().value, "{}\ndata: 1\n\n");
-    assert_eq!(all(&file, owner, "m"), ["tg2=c"]);
-    assert_eq!(all(&file, owner, "n"), ["tg2=c"]);
+    assert_eq!(all(&file, owner, "m:c"), ["tg2=-"]);
+    assert_eq!(all(&file, owner, "n:c"), ["tg2=-"]);
     assert_eq!(file.list(at(Kind::Log, "l")).unwrap(), ["1", "2"]);
     assert_eq!(file.key([9; 32]).unwrap(), [3; 32]);
 }
@@ -74,14 +74,42 @@ fn maps_of_their_own_are_taken_over() {
         connection.execute(insert, row).unwrap();
     }
     let mut file = File::new(connection, 1 << 20).unwrap();
-    assert_eq!(all(&file, owner, "m"), ["tg1=c"]);
-    assert_eq!(all(&file, owner, "n"), ["tg1=c"]);
+    assert_eq!(all(&file, owner, "m:c"), ["tg1=-"]);
+    assert_eq!(all(&file, owner, "n:c"), ["tg1=-"]);
     // The same from a tail.
     let mut log = Vec::new();
     let at = At { owner, kind: Kind::Map, id: "n/c/9" };
     Change { at, what: What::Put(b"3 tg9", Vec::new()), until: i64::MAX }.write(&mut log);
     file.write(&log, &mut Refused::default()).unwrap();
-    assert_eq!(all(&file, owner, "n"), ["tg1=c", "tg9=c"]);
+    assert_eq!(all(&file, owner, "n:c"), ["tg1=-", "tg9=-"]);
+}
+
+/// And what a map had together before everything said was one by itself.
+#[test]
+fn maps_are_split() {
+    let owner = Owner::of("o");
+    let connection = Connection::open_in_memory().unwrap();
+    for migration in &MIGRATIONS[..5] {
+        connection.execute_batch(migration).unwrap();
+    }
+    connection.pragma_update(None, "user_version", 5).unwrap();
+    let insert = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, x'', ?, ?, ?)";
+    let rows = [
+        (1, "signature", "tg1", "m", "c/"),
+        (2, "map", "1/tg1", "n", "c/"),
+        (3, "signature", "tg2", "m", "d/tg1"),
+        (4, "signature", "tg3", "m", "c/tg2"),
+        (5, "signature", "tg4", "m", "c"),
+    ];
+    for (number, kind, id, map, note) in rows {
+        let (until, place) = (now() + 60_000, 7_i64 << 32 | number);
+        let row = params![number, owner.bytes(), kind, id, until, place, map, note];
+        connection.execute(insert, row).unwrap();
+    }
+    let file = File::new(connection, 1 << 20).unwrap();
+    assert_eq!(all(&file, owner, "m:c"), ["tg1=", "tg3=tg2", "tg4=-"]);
+    assert_eq!(all(&file, owner, "m:d"), ["tg2=tg1"]);
+    assert_eq!(all(&file, owner, "n:c"), ["tg1="]);
 }
 
 /// Nobody finds or loses something where two maps have the same place.
@@ -93,12 +121,12 @@ fn a_place_can_belong_to_several() {
     let at = |owner, id| At { owner, kind: Kind::Signature, id };
     let mut put = Put::new(&file.connection).unwrap();
     put.put(at(one, "1"), b"", &[("m", "a")], i64::MAX).unwrap();
-    let place = Place::of(two, "m").at(seconds());
+    let place = place(two, "m");
     file.connection.execute("UPDATE entry SET place = ?", [place]).unwrap();
     assert_eq!(all(&file, two, "m"), [""; 0]);
     put.put(at(two, "2"), b"", &[("m", "a")], i64::MAX).unwrap();
     assert_eq!(all(&file, two, "m"), ["2=a"]);
-    assert_eq!(file.in_map(two, "m", 1).unwrap().len(), 1);
+    assert_eq!(file.in_maps(two, &["m".to_owned()], 1).unwrap().len(), 1);
     assert!(file.get(at(one, "1")).unwrap().is_some());
 }
 
