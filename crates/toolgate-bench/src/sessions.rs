@@ -86,7 +86,8 @@ pub(crate) async fn run(toolgate: &Path, options: &[&str]) -> Result<()> {
     let case = options.iter().find_map(|option| option.strip_prefix("--case=")).unwrap_or("");
     let less = if quick { 8 } else { 1 };
     shares(toolgate, &sim, REQUESTS / less, case).await?;
-    requests(toolgate, less, case).await
+    let other = options.iter().find_map(|option| option.strip_prefix("--beside="));
+    requests(toolgate, other.map(Path::new), less, case).await
 }
 
 /// What is sent for a number, one after the other.
@@ -141,24 +142,32 @@ async fn shares(toolgate: &Path, sim: &Target, requests: usize, case: &str) -> R
     Ok(())
 }
 
-/// What the requests of the bench cost where sessions end with the process, and where they do not.
-async fn requests(toolgate: &Path, less: usize, case: &str) -> Result<()> {
-    let folder = Folder::new("requests")?;
+/// What the requests of the bench cost where sessions end with the process, or in another build of the
+/// gateway, and where they do not.
+async fn requests(toolgate: &Path, other: Option<&Path>, less: usize, case: &str) -> Result<()> {
+    let (folder, beside) = (Folder::new("requests")?, Folder::new("beside")?);
     let cassette = cases::cassette(&folder.0)?;
     let sim = Target::sim(toolgate, "--replay", &cassette).await?;
-    let memory = Target::gateway(toolgate, &sim.url).await?;
+    let (what, memory) = match other {
+        Some(other) => {
+            let target = Target::gateway_on(other, &sim.url, &beside.store(), &[]).await?;
+            ("other µs", target)
+        }
+        None => ("memory µs", Target::gateway(toolgate, &sim.url).await?),
+    };
     let sqlite = Target::gateway_on(toolgate, &sim.url, &folder.store(), &[]).await?;
-    println!(
-        "\n{:<40} {:>12} {:>12} {:>8}",
-        "requests of the bench", "memory µs", "SQLite µs", "more"
-    );
+    println!("\n{:<40} {what:>12} {:>12} {:>8}", "requests of the bench", "SQLite µs", "more");
     for it in Case::all(toolgate)? {
         if it.name.contains(case) {
-            let (name, requests) = (it.name, it.requests(CONNECTIONS) / 3 / less);
+            let requests = (it.requests(CONNECTIONS) / 3 / less).max(CONNECTIONS);
             let uris = [it.for_gateway(&memory.url)?.uri, it.for_gateway(&sqlite.url)?.uri];
-            let bodies: Bodies = Arc::new(move |number| vec![it.numbered(number)]);
-            let sides = [(&memory, &uris[0], &bodies), (&sqlite, &uris[1], &bodies)];
-            compare(name, sides, requests.max(CONNECTIONS)).await?;
+            let (name, one) = (it.name, it.numbered(0));
+            let alone: Bodies = Arc::new(move |number| vec![it.numbered(number)]);
+            let together: Bodies = Arc::new(move |_| vec![one.clone()]);
+            for (name, bodies) in [(name, alone), ("  all in one conversation", together)] {
+                let sides = [(&memory, &uris[0], &bodies), (&sqlite, &uris[1], &bodies)];
+                compare(name, sides, requests).await?;
+            }
         }
     }
     Ok(())
