@@ -6,11 +6,11 @@
 //! but not for long.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::change::{At, changes};
+use super::log::Log;
 use super::pending::{Ask, Later, Pending, Read};
 use super::sqlite::MANY;
 use super::sqlite_file::{File, Refused, is_its_own_fault};
@@ -20,16 +20,12 @@ use crate::metrics::StoreMetrics;
 /// What the thread shares with everybody else. Who needs several takes the first of them first.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Whoever finds it free reads a little by himself: that costs less than to wake the thread.
-    pub(super) file: Mutex<File>,
     pub(super) tail: tokio::sync::Mutex<Option<Tail>>,
     pub(super) pending: Mutex<Pending>,
     /// There is something for the thread.
     pub(super) news: Condvar,
     /// So many bytes do not wait.
     pub(super) many: usize,
-    /// How often something that was pending no more was pending again.
-    pub(super) returned: AtomicU64,
     /// Tells others that we are here, where we have no tail.
     pub(super) _guest: Option<std::fs::File>,
 }
@@ -46,10 +42,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT_FOR_OTHERS: Duration = Duration::from_millis(200);
 
 impl Shared {
-    pub(super) fn file(&self) -> MutexGuard<'_, File> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,8 +89,9 @@ impl Drop for Gone {
 
 /// The thread's side.
 pub(super) struct Home {
+    file: File,
     /// What the next changes are written to.
-    spare: Vec<u8>,
+    spare: Log,
     shared: Arc<Shared>,
     metrics: StoreMetrics,
     failing: Option<Failing>,
@@ -124,9 +117,10 @@ struct Failing {
 }
 
 impl Home {
-    pub(super) fn new(shared: Arc<Shared>, path: &Path, metrics: StoreMetrics) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, file: File, path: &Path, metrics: StoreMetrics) -> Self {
         Self {
-            spare: Vec::new(),
+            file,
+            spare: Log::default(),
             shared,
             metrics,
             failing: None,
@@ -253,13 +247,11 @@ impl Home {
             return Ok(());
         }
         let shared = Arc::clone(&self.shared);
-        // What is pending no longer can be read as soon as the file can.
-        let mut file = shared.file();
-        if let Err(error) = file.begin_soon() {
+        if let Err(error) = self.file.begin_soon() {
             shared.save_anyhow();
             return Err(error);
         }
-        let (mut log, last) = {
+        let (log, last) = {
             let mut tail = shared.tail.blocking_lock();
             if let Some(tail) = &mut *tail
                 && (tail.is_alone() || self.failing.is_some())
@@ -277,21 +269,20 @@ impl Home {
             (log, last)
         };
         let mut refused = Refused::default();
-        let written = write(&mut file, &log, last, &mut refused);
+        let written = write(&mut self.file, log.bytes(), last, &mut refused);
         self.is_behind = written.is_err();
         if written.is_err() {
             self.spare = shared.lock().put_back(log);
-            shared.returned.fetch_add(1, Ordering::Release);
+            self.spare.clear(2 * MANY);
             shared.save_anyhow();
             return written;
         }
-        let count = shared.lock().arrived();
+        let mut log = shared.lock().arrived(log);
         if tail::identity(&self.path) != self.identity {
-            self.tell_gone(count);
+            self.tell_gone(log.count());
         }
         report(&self.metrics, &refused);
-        log.clear();
-        log.shrink_to(2 * MANY);
+        log.clear(2 * MANY);
         self.spare = log;
         Ok(())
     }
@@ -313,7 +304,7 @@ impl Home {
             // Whoever asked may be gone: what they do not hear does not matter.
             match what {
                 Later::Delete(owner, kind, id, reply) => {
-                    let deleted = delete(&mut self.shared.file(), At { owner, kind, id: &id });
+                    let deleted = delete(&mut self.file, At { owner, kind, id: &id });
                     if let Err(error) = deleted {
                         self.waiting.push((until, Later::Delete(owner, kind, id, reply)));
                         return Err(error);
@@ -367,10 +358,7 @@ impl Home {
 
     /// Reads what somebody asks for.
     fn answer(&self, reads: Vec<Read>) {
-        if reads.is_empty() {
-            return;
-        }
-        let file = self.shared.file();
+        let file = &self.file;
         // Whoever asked may be gone: what they do not hear does not matter.
         for read in reads {
             match read {
@@ -381,7 +369,7 @@ impl Home {
                 Read::List(owner, kind, id, reply) => {
                     let at = At { owner, kind, id: &id };
                     let mut list = noted(file.list(at)).unwrap_or_default();
-                    // Nothing goes from there to here as long as the file is in our hands.
+                    // Nothing goes from there to here but by this thread.
                     self.shared.lock().complete(at, &mut list);
                     let _ = reply.send(list);
                 }

@@ -13,11 +13,13 @@
 mod any;
 mod change;
 mod home;
+mod log;
 mod memory;
 mod pending;
 mod recent;
 mod sqlite;
 mod sqlite_file;
+mod sqlite_read;
 mod sqlite_schema;
 mod tail;
 #[cfg(test)]

@@ -1,78 +1,34 @@
 //! What was written and is not in its place yet, and what the file's thread is asked for.
 
-use std::collections::hash_map::RandomState;
-use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasher as _;
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::Kind;
-use super::change::{At, Change, What, changes};
-use super::sqlite_file::{Kept, Noted, now};
+use super::change::{At, Change};
+use super::log::Log;
+use super::sqlite_file::now;
+use super::sqlite_read::{Kept, Noted};
 use crate::auth::Owner;
 
 /// What waits for the thread.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    /// The changes, one behind the other. Nothing else is allocated for them: what one thread
-    /// allocates and another frees is slow for both.
-    log: Vec<u8>,
-    count: usize,
+    log: Log,
     /// How much of the log is in the tail.
     saved: usize,
-    /// Where in the log stands what was last put somewhere, by the hash of where.
-    values: HashMap<u64, usize>,
-    /// Where in the log stands what was put into maps, by the hash of where a map is.
-    maps: Traces,
-    /// Where in the log stands what was added to lists, by the hash of where a list is.
-    lists: Traces,
-    hasher: RandomState,
-    /// When the first of them came.
+    /// When the first of it came.
     pub(super) since: Option<Instant>,
-    /// What the thread has in its hands: it may come back.
-    held: Held,
+    /// What the thread has in its hands: it is read here until it can be read in its place, and may come
+    /// back.
+    held: Option<Arc<Log>>,
+    /// How much of that is in the tail.
+    held_saved: usize,
     asks: Vec<Ask>,
     is_closed: bool,
-}
-
-/// Places in a log that belong together, by a hash.
-#[derive(Debug, Default)]
-struct Traces {
-    /// The last step of each trace.
-    last: HashMap<u64, usize>,
-    /// All steps: a place, and the step before.
-    steps: Vec<(usize, Option<usize>)>,
-}
-
-impl Traces {
-    fn add(&mut self, hash: u64, place: usize) {
-        let before = self.last.insert(hash, self.steps.len());
-        self.steps.push((place, before));
-    }
-
-    /// The places of a trace, the last first.
-    fn back(&self, hash: u64) -> impl Iterator<Item = usize> {
-        let step = |at: Option<&usize>| at.and_then(|at| self.steps.get(*at)).copied();
-        let steps = std::iter::successors(step(self.last.get(&hash)), move |(_, before)| {
-            step(before.as_ref())
-        });
-        steps.map(|(place, _)| place)
-    }
-
-    fn clear(&mut self) {
-        self.last.clear();
-        self.steps.clear();
-    }
-}
-
-/// How much was taken, and how much of it is in the tail.
-#[derive(Debug, Default)]
-struct Held {
-    count: usize,
-    bytes: usize,
-    saved: usize,
 }
 
 /// What somebody waits for.
@@ -104,110 +60,64 @@ const BYTES: usize = 64 << 20;
 impl Pending {
     /// Adds something; says whether there was room for it.
     pub(super) fn add(&mut self, change: &Change<'_>) -> bool {
-        let (count, bytes) = (self.count + self.held.count, self.log.len() + self.held.bytes);
-        if count >= CHANGES || bytes >= BYTES {
+        let (count, bytes) = match &self.held {
+            Some(held) => (held.count(), held.bytes().len()),
+            None => (0, 0),
+        };
+        if self.log.count() + count >= CHANGES || self.log.bytes().len() + bytes >= BYTES {
             return false;
         }
-        let start = self.log.len();
-        change.write(&mut self.log);
-        self.find(change, start);
-        true
-    }
-
-    /// Makes what stands somewhere in the log be found.
-    fn find(&mut self, change: &Change<'_>, start: usize) {
-        self.count += 1;
+        self.log.add(change);
         self.since.get_or_insert_with(Instant::now);
-        match &change.what {
-            What::Put(_, notes) => {
-                self.values.insert(self.hasher.hash_one(change.at), start);
-                for (map, _) in notes {
-                    let map = self.hasher.hash_one((change.at.owner, map));
-                    self.maps.add(map, start);
-                }
-            }
-            What::Append(_) => self.lists.add(self.hasher.hash_one(change.at), start),
-        }
+        true
     }
 
     /// Whether so much waits that it should wait no longer.
     pub(super) fn is_much(&self, bytes: usize) -> bool {
-        self.log.len() >= bytes || self.count >= CHANGES / 4
+        self.log.bytes().len() >= bytes || self.log.count() >= CHANGES / 4
     }
 
     /// What was put somewhere and is not there yet; `Some(None)`: it is too old already.
     pub(super) fn value(&self, at: At<'_>) -> Option<Option<Bytes>> {
-        if self.values.is_empty() {
-            return None;
-        }
-        let start = *self.values.get(&self.hasher.hash_one(at))?;
-        let is_it = |change: &Change<'_>| change.at == at;
-        let change = Change::read(&mut &self.log[start..]).filter(is_it);
-        // Where two places have the same hash, only a look at everything tells them apart.
-        let change = change.or_else(|| changes(&self.log).filter(is_it).last())?;
-        match change.what {
-            What::Put(value, _) => {
-                Some((change.until > now()).then(|| Bytes::copy_from_slice(value)))
-            }
-            What::Append(_) => None,
-        }
+        self.log.value(at).or_else(|| self.held.as_ref()?.value(at))
     }
 
     /// What was put into maps and is not there yet, each id once in a map, so many of the last of each
-    /// at the most.
+    /// at the most, in that order.
     pub(super) fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Noted> {
-        let (mut noted, now) = (Vec::new(), now());
+        let (mut all, now) = (Vec::new(), now());
         for (number, map) in maps.iter().enumerate() {
             let (mut seen, mut count) = (HashSet::new(), 0);
-            for start in self.maps.back(self.hasher.hash_one((owner, map.as_str()))) {
+            let held = self.held.iter().flat_map(|held| held.in_map(owner, number, map));
+            let held = held.map(|(start, noted)| (false, start, noted));
+            let log = self.log.in_map(owner, number, map);
+            for (is_newer, start, noted) in
+                log.map(|(start, noted)| (true, start, noted)).chain(held)
+            {
                 if count == most {
                     break;
                 }
-                let change = Change::read(&mut &self.log[start..]);
-                let Some(Change { at, what: What::Put(_, notes), until }) = change else {
-                    continue;
-                };
-                let is_here = |(its, _): &&(&str, &str)| (at.owner, *its) == (owner, map);
-                if let Some((_, note)) = notes.iter().find(is_here)
-                    && seen.insert(at.id)
-                {
-                    let (id, note) = (at.id.to_owned(), (*note).to_owned());
-                    noted.push((start, Noted { map: number, id, note, until }));
+                if seen.insert(noted.id.clone()) {
                     // What is too old only hides what was there before.
-                    count += usize::from(until > now);
+                    count += usize::from(noted.until > now);
+                    all.push((is_newer, start, noted));
                 }
             }
         }
-        noted.sort_by_key(|(start, _)| *start);
-        noted.into_iter().map(|(_, noted)| noted).collect()
+        all.sort_by_key(|(is_newer, start, _)| (*is_newer, *start));
+        all.into_iter().map(|(.., noted)| noted).collect()
     }
 
-    /// Makes a list what it will be with what was added to it and is not there yet.
+    /// Makes a list what it will be with what was added to it and is not there yet. Nobody may have
+    /// that in his hands.
     pub(super) fn complete(&self, at: At<'_>, list: &mut Vec<Bytes>) {
-        let mut places: Vec<usize> = self.lists.back(self.hasher.hash_one(at)).collect();
-        places.reverse();
-        let mut is_old = false;
-        for start in places {
-            let Some(change) = Change::read(&mut &self.log[start..]) else { continue };
-            if let What::Append(values) = change.what
-                && change.at == at
-            {
-                // One that is too old begins anew.
-                if is_old {
-                    list.clear();
-                }
-                list.extend(values.into_iter().map(Bytes::copy_from_slice));
-                is_old = change.until <= now();
-            }
-        }
-        if is_old {
-            list.clear();
-        }
+        debug_assert!(self.held.is_none(), "what is held may be in the list or not");
+        self.log.complete(at, list);
     }
 
     /// What is not in the tail.
     pub(super) fn unsaved(&self) -> &[u8] {
-        &self.log[self.saved..]
+        &self.log.bytes()[self.saved..]
     }
 
     /// So many more bytes are in the tail.
@@ -238,61 +148,49 @@ impl Pending {
 
     /// How many changes wait that the thread has not taken.
     pub(super) fn count(&self) -> usize {
-        self.count
+        self.log.count()
     }
 
     /// Whether the thread has something in its hands that is not in the tail either.
     pub(super) fn is_unsafe(&self) -> bool {
-        self.held.saved < self.held.bytes
+        self.held.as_ref().is_some_and(|held| self.held_saved < held.bytes().len())
     }
 
     /// Hands over all changes; new ones come into `next`.
-    pub(super) fn take(&mut self, next: Vec<u8>) -> Vec<u8> {
-        self.held = Held { count: self.count, bytes: self.log.len(), saved: self.saved };
-        self.forget();
-        std::mem::replace(&mut self.log, next)
+    pub(super) fn take(&mut self, next: Log) -> Arc<Log> {
+        let log = Arc::new(std::mem::replace(&mut self.log, next));
+        self.held_saved = std::mem::take(&mut self.saved);
+        self.since = None;
+        self.held = Some(Arc::clone(&log));
+        log
     }
 
-    fn forget(&mut self) {
-        (self.count, self.saved, self.since) = (0, 0, None);
-        self.values.clear();
-        self.maps.clear();
-        self.lists.clear();
-    }
-
-    /// What was taken is in its place: so many changes.
-    pub(super) fn arrived(&mut self) -> usize {
-        std::mem::take(&mut self.held).count
+    /// What was taken is in its place. Gives back what it was written to.
+    pub(super) fn arrived(&mut self, log: Arc<Log>) -> Log {
+        self.held = None;
+        Arc::unwrap_or_clone(log)
     }
 
     /// What was taken could not be brought home: it is pending again, before what came since. Gives
     /// back what that was written to.
-    pub(super) fn put_back(&mut self, log: Vec<u8>) -> Vec<u8> {
+    pub(super) fn put_back(&mut self, log: Arc<Log>) -> Log {
+        let older = self.arrived(log);
+        let newer = std::mem::replace(&mut self.log, older);
+        self.log.add_all(&newer);
         // Nothing of the newer is in the tail where something of the older is not.
-        let saved = self.held.saved + self.saved;
-        self.forget();
-        self.held = Held::default();
-        let mut newer = std::mem::replace(&mut self.log, log);
-        self.log.extend_from_slice(&newer);
-        newer.clear();
-        let all = std::mem::take(&mut self.log);
-        let mut rest = &all[..];
-        loop {
-            let start = all.len() - rest.len();
-            let Some(change) = Change::read(&mut rest) else { break };
-            self.find(&change, start);
-        }
-        (self.log, self.saved) = (all, saved);
+        self.saved += std::mem::take(&mut self.held_saved);
+        self.since.get_or_insert_with(Instant::now);
         newer
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::change::{What, changes};
     use super::*;
 
     #[test]
-    fn the_last_that_was_put_is_found_until_it_is_taken() {
+    fn the_last_that_was_put_is_found_until_it_is_in_its_place() {
         let mut pending = Pending::default();
         let at = |id| At { owner: Owner::of("o"), kind: Kind::Answer, id };
         let until = now() + 60_000;
@@ -311,17 +209,20 @@ mod tests {
         let other = At { owner: Owner::of("other"), ..at("a") };
         assert_eq!(pending.value(other), None, "another's");
         assert!(pending.is_much(100) && !pending.is_much(1000));
-        // Another place of the same hash was written to last.
-        let (hash, b) = (pending.hasher.hash_one(at("a")), pending.hasher.hash_one(at("b")));
-        pending.values.insert(hash, pending.values[&b]);
-        assert_eq!(value(&pending, "a"), Some(Some(Bytes::from_static(b"3"))));
         pending.saved(pending.unsaved().len());
-        let log = pending.take(Vec::new());
+        let log = pending.take(Log::default());
         assert!(!pending.is_unsafe());
-        let ids: Vec<&str> = changes(&log).map(|change| change.at.id).collect();
+        let ids: Vec<&str> = changes(log.bytes()).map(|change| change.at.id).collect();
         assert_eq!(ids, ["a", "old", "a", "b"]);
-        assert_eq!(value(&pending, "a"), None);
         assert!(pending.unsaved().is_empty() && pending.since.is_none());
+        // It can be read until it is in its place, under what came since.
+        let change = Change { at: at("b"), what: What::Put(b"4", Vec::new()), until };
+        assert!(pending.add(&change));
+        assert_eq!(value(&pending, "a"), Some(Some(Bytes::from_static(b"3"))));
+        assert_eq!(value(&pending, "b"), Some(Some(Bytes::from_static(b"4"))));
+        assert_eq!(pending.arrived(log).count(), 4);
+        assert_eq!(value(&pending, "a"), None);
+        assert_eq!(value(&pending, "b"), Some(Some(Bytes::from_static(b"4"))));
     }
 
     #[test]
@@ -350,11 +251,16 @@ mod tests {
         assert_eq!(all(&pending, owner, "n", 9), ["n:2=a", "n:3=b"]);
         assert_eq!(all(&pending, owner, "n none m", 2), ["n:2=a", "n:3=b", "m:4=a", "m:1=d"]);
         assert_eq!(all(&pending, Owner::of("other"), "m", 9), [""; 0]);
-        // Another map of the same hash.
-        let (hash, start) = (pending.hasher.hash_one((owner, "m")), pending.maps.steps[1].0);
-        pending.maps.add(hash, start);
-        assert_eq!(all(&pending, owner, "m", 9), ["m:3=b/c", "m:4=a", "m:1=d"]);
-        drop(pending.take(Vec::new()));
+        let log = pending.take(Log::default());
+        let at = At { owner, kind: Kind::Signature, id: "4" };
+        let what = What::Put(b"value", vec![("m", "e")]);
+        assert!(pending.add(&Change { at, what, until: i64::MAX }));
+        assert_eq!(all(&pending, owner, "m", 9), ["m:3=b/c", "m:1=d", "m:4=e"]);
+        assert_eq!(all(&pending, owner, "m", 2), ["m:1=d", "m:4=e"]);
+        drop(pending.arrived(log));
+        assert_eq!(all(&pending, owner, "m", 9), ["m:4=e"]);
+        let log = pending.take(Log::default());
+        drop(pending.arrived(log));
         assert_eq!(all(&pending, owner, "m", 9), [""; 0]);
     }
 
@@ -383,7 +289,8 @@ mod tests {
         assert_eq!(complete(&pending, "none"), ["there"]);
         assert_eq!(complete(&pending, "old"), [""; 0]);
         assert_eq!(complete(&pending, "anew"), ["2"]);
-        drop(pending.take(Vec::new()));
+        let log = pending.take(Log::default());
+        drop(pending.arrived(log));
         assert_eq!(complete(&pending, "a"), ["there"]);
     }
 
@@ -411,23 +318,22 @@ mod tests {
         let half = pending.unsaved().len();
         pending.saved(half);
         add(&mut pending, b"2");
-        let log = pending.take(Vec::new());
+        let log = pending.take(Log::default());
         assert!(pending.is_unsafe());
         drop(pending.put_back(log));
         check(&pending, b"2", &["1", "2"]);
         assert_eq!(pending.unsaved().len(), half, "half of it is in the tail");
         pending.saved(half);
-        let log = pending.take(Vec::new());
+        let log = pending.take(Log::default());
         assert!(!pending.is_unsafe());
         add(&mut pending, b"3");
         pending.saved(half);
         add(&mut pending, b"4");
-        let newer = pending.put_back(log);
-        assert!(newer.is_empty());
+        drop(pending.put_back(log));
         check(&pending, b"4", &["1", "2", "3", "4"]);
         assert_eq!((pending.count(), pending.unsaved().len()), (8, half));
         assert!(pending.since.is_some());
-        assert_eq!(changes(&pending.take(newer)).count(), 8);
+        assert_eq!(pending.take(Log::default()).count(), 8);
     }
 
     /// r128: what may come back leaves no room for others.
@@ -437,12 +343,12 @@ mod tests {
         let at = At { owner: Owner::of("o"), kind: Kind::Log, id: "l" };
         let change = Change { at, what: What::Append(Vec::new()), until: 0 };
         assert_eq!((0..CHANGES).filter(|_| pending.add(&change)).count(), CHANGES);
-        let log = pending.take(Vec::new());
+        let log = pending.take(Log::default());
         assert!(!pending.add(&change));
         drop(pending.put_back(log));
         assert!(!pending.add(&change));
-        drop(pending.take(Vec::new()));
-        assert_eq!(pending.arrived(), CHANGES);
+        let log = pending.take(Log::default());
+        assert_eq!(pending.arrived(log).count(), CHANGES);
         assert!(pending.add(&change));
     }
 

@@ -5,15 +5,16 @@
 //!   get ◄──────────┘         └─► the file        a little later, many turns at once
 //! ```
 //!
-//! One thread writes to the file, and reads what is long. The file is in WAL mode, and what is not in
+//! One thread writes to the file, and reads what is long; whoever needs little reads by himself, which
+//! costs less than to wake the thread. What the thread is about to write can be read all the while, so
+//! that everything is pending or in the file, or both. The file is in WAL mode, and what is not in
 //! it yet is in its [tail](super::tail), so that nothing is lost when the process is killed. Where
 //! several processes share a file, a turn waits until the others can see what it has written.
 
 use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,10 +24,11 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::change::{At, Change, What};
-use super::home::{Home, Shared, noted, report};
+use super::home::{Home, Shared, report};
 use super::pending::{Ask, Later, Read};
 use super::recent::Recent;
-use super::sqlite_file::{File, Kept, Noted, Refused, now, until};
+use super::sqlite_file::{File, Refused, now, until};
+use super::sqlite_read::{Kept, Noted, Reader, Readers};
 use super::tail::{self, LOOK, Place, TAILS, Tail};
 use super::{Kind, Listed, Opening, StoreError, last_of};
 use crate::auth::Owner;
@@ -36,6 +38,7 @@ use crate::metrics::StoreMetrics;
 #[derive(Debug)]
 pub(super) struct Sqlite {
     shared: Arc<Shared>,
+    readers: Readers,
     thread: Option<JoinHandle<()>>,
     recent: Mutex<Recent>,
     metrics: StoreMetrics,
@@ -82,35 +85,19 @@ impl Sqlite {
         });
         report(&metrics, &refused);
         let shared = Arc::new(Shared {
-            file: Mutex::new(file),
             tail: tokio::sync::Mutex::new(tail),
             pending: Mutex::default(),
             news: Condvar::new(),
             many: usize::try_from(limit / PART).unwrap_or(MANY).min(MANY),
-            returned: AtomicU64::new(0),
             _guest: guest,
         });
-        let home = Home::new(Arc::clone(&shared), path, metrics.clone());
-        Ok((Self { shared, thread: None, recent: Mutex::default(), metrics }, home, key))
+        let readers = Readers::open(path).map_err(|error| failed(path, &error))?;
+        let home = Home::new(Arc::clone(&shared), file, path, metrics.clone());
+        let recent = Mutex::default();
+        Ok((Self { shared, readers, thread: None, recent, metrics }, home, key))
     }
 
     pub(super) async fn get(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
-        loop {
-            let returned = self.returned();
-            let found = self.look(owner, kind, ids).await;
-            if returned == self.returned() {
-                return found;
-            }
-        }
-    }
-
-    /// Another number means that something came back that was not pending any more. Who has looked for
-    /// it meanwhile looks again: it was neither here nor there.
-    fn returned(&self) -> u64 {
-        self.shared.returned.load(Ordering::Acquire)
-    }
-
-    async fn look(&self, owner: Owner, kind: Kind, ids: &[String]) -> Vec<Option<Bytes>> {
         let mut found: Vec<Option<Option<Bytes>>> = vec![None; ids.len()];
         let mut look = |find: &mut dyn FnMut(At<'_>) -> Option<Option<Bytes>>| {
             let unknown = ids.iter().zip(&mut found).filter(|(_, found)| found.is_none());
@@ -142,9 +129,11 @@ impl Sqlite {
         let read = || self.read(|file| file.get_all(owner, kind, &ids));
         let kept = match is_little.then(read).flatten() {
             Some(kept) => kept,
-            None => self.asked(|reply| Ask::Read(Read::Get(owner, kind, ids.clone(), reply))).await,
+            None => {
+                let ask = |reply| Ask::Read(Read::Get(owner, kind, ids.clone(), reply));
+                self.asked(ask).await.unwrap_or_default()
+            }
         };
-        let kept = kept.unwrap_or_default();
         if kind.is_constant() {
             let mut recent = self.recent();
             for (id, kept) in ids.iter().zip(&kept) {
@@ -166,26 +155,16 @@ impl Sqlite {
     }
 
     pub(super) async fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
-        loop {
-            let returned = self.returned();
-            let found = self.look_in_maps(owner, maps, most).await;
-            if returned == self.returned() {
-                return found;
-            }
-        }
-    }
-
-    async fn look_in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
         let put = self.shared.lock().in_maps(owner, maps, most);
         let is_little = maps.len() <= FEW_MAPS;
         let read = || self.read(|file| file.in_maps(owner, maps, most));
-        let there = match is_little.then(read).flatten() {
+        let mut all = match is_little.then(read).flatten() {
             Some(there) => there,
             None => {
-                self.asked(|reply| Ask::Read(Read::Maps(owner, maps.to_vec(), most, reply))).await
+                let ask = |reply| Ask::Read(Read::Maps(owner, maps.to_vec(), most, reply));
+                self.asked(ask).await.unwrap_or_default()
             }
         };
-        let mut all = there.unwrap_or_default();
         if !put.is_empty() {
             // What was put again or is too old hides what was there before.
             let at = |it: &Noted| (it.map, it.id.clone());
@@ -261,14 +240,11 @@ impl Sqlite {
         }
     }
 
-    /// Reads from the file, unless somebody else does something with it: `None`.
-    fn read<T>(&self, read: impl FnOnce(&File) -> rusqlite::Result<T>) -> Option<Option<T>> {
-        let file = match self.shared.file.try_lock() {
-            Ok(file) => file,
-            Err(TryLockError::Poisoned(file)) => file.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        Some(noted(read(&file)))
+    /// Reads from the file at once, where that is possible.
+    fn read<T>(&self, read: impl FnOnce(&Reader) -> rusqlite::Result<T>) -> Option<T> {
+        let reader = self.readers.free()?;
+        let found = read(&reader);
+        found.inspect_err(|error| tracing::debug!(%error, "not read at once")).ok()
     }
 
     /// Asks the thread; `None`: it has ended.
@@ -283,6 +259,8 @@ impl Sqlite {
 impl Drop for Sqlite {
     /// Brings everything home.
     fn drop(&mut self) {
+        // Who is the last to have the file makes it whole.
+        self.readers = Readers::default();
         self.shared.lock().close();
         self.shared.news.notify_one();
         if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {

@@ -14,13 +14,13 @@
 //! there are few pages to write. An entry that is in several maps has a row more for each of the
 //! others.
 
+use std::ops::Deref;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use rusqlite::config::DbConfig;
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::change::{At, What, changes};
+use super::sqlite_read::Reader;
 use super::sqlite_schema::migrate;
 use super::tail::Batch;
 use super::{KEY, Kind, Shape, owner_of_the_gateway, part_of};
@@ -33,23 +33,6 @@ const SWEEP: Duration = Duration::from_secs(30);
 /// How long others who have the file are waited for, and how long where it is tried again soon.
 const PATIENCE: Duration = Duration::from_secs(5);
 const SHORT_PATIENCE: Duration = Duration::from_millis(250);
-
-/// A value, and until when it is kept.
-#[derive(Clone, Debug)]
-pub(super) struct Kept {
-    pub(super) value: Bytes,
-    pub(super) until: i64,
-}
-
-/// What is in a map.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Noted {
-    /// Which of the maps that were asked for.
-    pub(super) map: usize,
-    pub(super) id: String,
-    pub(super) note: String,
-    pub(super) until: i64,
-}
 
 /// Changes that cannot be kept, however often that is tried.
 #[derive(Debug, Default)]
@@ -98,12 +81,20 @@ pub(super) fn is_its_own_fault(error: &rusqlite::Error) -> bool {
 /// An open file.
 #[derive(Debug)]
 pub(super) struct File {
-    connection: Connection,
+    reader: Reader,
     limit: u64,
     /// Bytes that were written since the file's size was looked at.
     unseen: u64,
     writing: bool,
     swept: Instant,
+}
+
+impl Deref for File {
+    type Target = Reader;
+
+    fn deref(&self) -> &Reader {
+        &self.reader
+    }
 }
 
 impl File {
@@ -115,19 +106,12 @@ impl File {
              PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;
              PRAGMA wal_autocheckpoint = 1024; PRAGMA cache_size = -8192;",
         )?;
-        connection.set_prepared_statement_cache_capacity(32);
-        // Else a statement is made anew for every range that it is asked for.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         migrate(&connection)?;
-        let mut file = Self { connection, limit, unseen: 0, writing: false, swept: Instant::now() };
+        let (reader, swept) = (Reader::new(connection)?, Instant::now());
+        let mut file = Self { reader, limit, unseen: 0, writing: false, swept };
         file.sweep()?;
         file.commit()?;
         Ok(file)
-    }
-
-    #[cfg(test)]
-    pub(super) fn connection(&self) -> &Connection {
-        &self.connection
     }
 
     /// The key that is kept here; the first who comes brings it.
@@ -190,87 +174,6 @@ impl File {
         // What was let go is there again: it is looked for the next time.
         self.unseen = self.limit;
         self.roll_back();
-    }
-
-    /// Ends a transaction, where the error before has not done so.
-    fn roll_back(&self) {
-        if !self.connection.is_autocommit()
-            && let Err(error) = self.connection.execute_batch("ROLLBACK")
-        {
-            // Whoever begins the next finds it, and is here again.
-            tracing::debug!(%error, "a transaction could not be undone");
-        }
-    }
-
-    /// The value of an entry, if it is not too old.
-    pub(super) fn get(&self, at: At<'_>) -> rusqlite::Result<Option<Kept>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT value, until FROM entry WHERE owner = ? AND kind = ? AND id = ? AND until > ?",
-        )?;
-        let key = params![at.owner.bytes(), at.kind.name(), at.id, now()];
-        let kept = |row: &Row<'_>| {
-            Ok(Kept { value: row.get::<_, Vec<u8>>(0)?.into(), until: row.get(1)? })
-        };
-        statement.query_row(key, kept).optional()
-    }
-
-    /// The values of several entries.
-    pub(super) fn get_all(
-        &self,
-        owner: Owner,
-        kind: Kind,
-        ids: &[String],
-    ) -> rusqlite::Result<Vec<Option<Kept>>> {
-        self.read(ids.len(), || ids.iter().map(|id| self.get(At { owner, kind, id })).collect())
-    }
-
-    /// Reads so many things. The file's locks, which cost more than a read, are taken once.
-    fn read<T>(
-        &self,
-        things: usize,
-        read: impl FnOnce() -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<T> {
-        if self.writing || things < 2 {
-            return read();
-        }
-        self.connection.prepare_cached("BEGIN")?.execute([])?;
-        let found = read();
-        let end = self.connection.prepare_cached("COMMIT").and_then(|mut end| end.execute([]));
-        if end.is_err() {
-            self.roll_back();
-        }
-        found
-    }
-
-    /// What was put into maps last and is not too old, so many of each at the most, in that order.
-    pub(super) fn in_maps(
-        &self,
-        owner: Owner,
-        maps: &[String],
-        most: usize,
-    ) -> rusqlite::Result<Vec<Noted>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT number, note, kind, id, until FROM entry INDEXED BY entry_place
-             WHERE place = ? AND owner = ? AND map = ? AND until > ? ORDER BY number DESC",
-        )?;
-        let (mut all, now) = (Vec::new(), now());
-        self.read(maps.len(), || {
-            for (map, name) in maps.iter().enumerate() {
-                let key = params![place(owner, name), owner.bytes(), name, now];
-                let rows = statement.query_map(key, |row| {
-                    let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
-                    let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
-                    let noted = Noted { map, id, note: row.get(1)?, until: row.get(4)? };
-                    Ok((row.get::<_, i64>(0)?, noted))
-                })?;
-                for row in rows.take(most) {
-                    all.push(row?);
-                }
-            }
-            Ok(())
-        })?;
-        all.sort_by_key(|(number, _)| *number);
-        Ok(all.into_iter().map(|(_, noted)| noted).collect())
     }
 
     /// Writes the changes of a log. One that cannot be kept holds up no other.
@@ -342,17 +245,6 @@ impl File {
         insert.execute(params![number, owner, kind, at.id, i64::MAX, value]).map(drop)
     }
 
-    /// The values of a list, if it is not too old.
-    pub(super) fn list(&self, at: At<'_>) -> rusqlite::Result<Vec<Bytes>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT value FROM list JOIN list_value ON list_value.list = list.number
-             WHERE owner = ? AND kind = ? AND id = ? AND until > ? ORDER BY list_value.number",
-        )?;
-        let key = params![at.owner.bytes(), at.kind.name(), at.id, now()];
-        let rows = statement.query_map(key, |row| row.get::<_, Vec<u8>>(0))?;
-        rows.map(|row| row.map(Bytes::from)).collect()
-    }
-
     /// Adds values to a list.
     fn append(&mut self, at: At<'_>, values: &[&[u8]], until: i64) -> rusqlite::Result<()> {
         self.begin()?;
@@ -370,8 +262,10 @@ impl File {
                  ON CONFLICT DO UPDATE SET until = excluded.until RETURNING number",
             )?
             .query_row(params![owner, kind, id, until], |row| row.get(0))?;
-        let mut insert =
-            self.connection.prepare_cached("INSERT INTO list_value (list, value) VALUES (?, ?)")?;
+        let mut insert = self
+            .reader
+            .connection
+            .prepare_cached("INSERT INTO list_value (list, value) VALUES (?, ?)")?;
         for value in values {
             insert.execute(params![number, value])?;
             self.unseen += value.len() as u64;
@@ -579,11 +473,6 @@ impl<'f> Put<'f> {
         let (owner, kind) = (at.owner.bytes(), at.kind.name());
         self.0.execute(params![owner, kind, at.id, until, value, place, map, note]).map(drop)
     }
-}
-
-/// The entry that is [also in](Put::also_in) a map, by the id of the row that says so.
-fn id_behind(id: &str) -> &str {
-    id.split_once('/').map_or(id, |(_, id)| id)
 }
 
 /// Where a map is: a number that belongs to it, and seldom to another. It stands in files: it is never

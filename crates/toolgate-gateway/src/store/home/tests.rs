@@ -53,7 +53,7 @@ impl Bench {
     /// The list, as whoever asks gets it.
     fn list(&self) -> Vec<Bytes> {
         let at = At { owner: self.owner, kind: Kind::Log, id: "l" };
-        let mut list = self.home.shared.file().list(at).unwrap();
+        let mut list = self.home.file.list(at).unwrap();
         self.home.shared.lock().complete(at, &mut list);
         list
     }
@@ -64,13 +64,13 @@ impl Bench {
 
     /// Executes something where the thread writes.
     fn sql(&self, sql: &str) {
-        self.home.shared.file().connection().execute_batch(sql).unwrap();
+        self.home.file.connection.execute_batch(sql).unwrap();
     }
 
     /// Tries, and says whether everything is in the file now.
     fn brings_home(&mut self) -> bool {
         self.home.bring_all_home();
-        assert!(self.home.shared.file().connection().is_autocommit(), "nothing is left open");
+        assert!(self.home.file.connection.is_autocommit(), "nothing is left open");
         self.home.failing.is_none()
     }
 
