@@ -31,7 +31,8 @@ const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
 const ROUNDS: usize = 3;
 const USAGE: &str = "\
 usage: toolgate-bench run PATH-OF-TOOLGATE [--quick] [--case WORDS-OF-ITS-NAME]
-       toolgate-bench sessions PATH-OF-TOOLGATE [--quick]";
+       toolgate-bench sessions PATH-OF-TOOLGATE [--quick] [--case=WORDS-OF-ITS-NAME]
+           [--conversations=NUMBER] [--beside=PATH-OF-ANOTHER-TOOLGATE]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

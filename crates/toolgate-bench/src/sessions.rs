@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use http::Uri;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1::SendRequest;
 use serde_json::{Value, json};
 
 use crate::cases::{self, Case};
@@ -93,50 +94,69 @@ pub(crate) async fn run(toolgate: &Path, options: &[&str]) -> Result<()> {
 /// What is sent for a number, one after the other.
 type Bodies = Arc<dyn Fn(usize) -> Vec<Bytes> + Send + Sync>;
 
-/// Sends what belongs to `count` numbers from `first` on, each answered before the next on its
-/// connection.
-async fn sent(uri: &Uri, bodies: &Bodies, first: usize, count: usize) -> Result<Round> {
-    let next = Arc::new(AtomicUsize::new(first));
-    let mut tasks = Vec::with_capacity(CONNECTIONS);
-    for _ in 0..CONNECTIONS {
-        let (uri, bodies, next) = (uri.clone(), Arc::clone(bodies), Arc::clone(&next));
-        tasks.push(tokio::spawn(async move {
-            let mut sender = load::connect(&uri).await?;
-            let mut round = Round::default();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= first + count {
-                    return anyhow::Ok(round);
-                }
-                for body in bodies(number) {
-                    let request = Prepared { uri: uri.clone(), body };
-                    let began = Instant::now();
-                    let response = load::send(&mut sender, &request).await?;
-                    ensure!(response.status().is_success(), "{}", response.status());
-                    response.into_body().collect().await?;
-                    round.times.push(began.elapsed());
-                }
-            }
-        }));
+/// Clients that stay connected.
+struct Clients(Vec<SendRequest<Full<Bytes>>>);
+
+impl Clients {
+    async fn of(uri: &Uri) -> Result<Self> {
+        let mut all = Vec::with_capacity(CONNECTIONS);
+        for _ in 0..CONNECTIONS {
+            all.push(load::connect(uri).await?);
+        }
+        Ok(Self(all))
     }
-    let mut rounds = Vec::with_capacity(CONNECTIONS);
-    for task in tasks {
-        rounds.push(task.await??);
+
+    /// Sends what belongs to `count` numbers from `first` on, each answered before the next of the same
+    /// client.
+    async fn send(
+        &mut self,
+        uri: &Uri,
+        bodies: &Bodies,
+        first: usize,
+        count: usize,
+    ) -> Result<Round> {
+        let next = Arc::new(AtomicUsize::new(first));
+        let mut tasks = Vec::with_capacity(CONNECTIONS);
+        for mut sender in self.0.drain(..) {
+            let (uri, bodies, next) = (uri.clone(), Arc::clone(bodies), Arc::clone(&next));
+            tasks.push(tokio::spawn(async move {
+                let mut round = Round::default();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= first + count {
+                        return anyhow::Ok((sender, round));
+                    }
+                    for body in bodies(number) {
+                        let request = Prepared { uri: uri.clone(), body };
+                        let began = Instant::now();
+                        let response = load::send(&mut sender, &request).await?;
+                        ensure!(response.status().is_success(), "{}", response.status());
+                        response.into_body().collect().await?;
+                        round.times.push(began.elapsed());
+                    }
+                }
+            }));
+        }
+        let mut rounds = Vec::with_capacity(CONNECTIONS);
+        for task in tasks {
+            let (sender, round) = task.await??;
+            self.0.push(sender);
+            rounds.push(round);
+        }
+        Ok(Round::joined(rounds))
     }
-    Ok(Round::joined(rounds))
 }
 
 /// What a request costs with and without something to keep.
 async fn shares(toolgate: &Path, sim: &Target, requests: usize, case: &str) -> Result<()> {
-    let folder = Folder::new("shares")?;
-    let gateway = Target::gateway_on(toolgate, &sim.url, &folder.store(), &[]).await?;
+    let folders = [Folder::new("nothing")?, Folder::new("kept")?];
+    let nothing = Target::gateway_on(toolgate, &sim.url, &folders[0].store(), &[]).await?;
+    let kept = Target::gateway_on(toolgate, &sim.url, &folders[1].store(), &[]).await?;
     println!("\nCPU time of a request, SQLite store, {CONNECTIONS} connections:");
     println!("{:<40} {:>12} {:>12} {:>8}", "case", "nothing µs", "kept µs", "more");
     for (name, path, without, with) in cases() {
         if name.contains(case) {
-            let uri: Uri = format!("{}{path}", gateway.url).parse()?;
-            let sides = [(&gateway, &uri, &without), (&gateway, &uri, &with)];
-            compare(name, sides, requests).await?;
+            compare(name, path, [(&nothing, without), (&kept, with)], requests).await?;
         }
     }
     Ok(())
@@ -159,42 +179,54 @@ async fn requests(toolgate: &Path, other: Option<&Path>, less: usize, case: &str
     println!("\n{:<40} {what:>12} {:>12} {:>8}", "requests of the bench", "SQLite µs", "more");
     for it in Case::all(toolgate)? {
         if it.name.contains(case) {
-            let requests = (it.requests(CONNECTIONS) / 3 / less).max(CONNECTIONS);
-            let uris = [it.for_gateway(&memory.url)?.uri, it.for_gateway(&sqlite.url)?.uri];
+            let requests = it.requests(CONNECTIONS) / 3 / less;
             let (name, one) = (it.name, it.numbered(0));
             let alone: Bodies = Arc::new(move |number| vec![it.numbered(number)]);
             let together: Bodies = Arc::new(move |_| vec![one.clone()]);
             for (name, bodies) in [(name, alone), ("  all in one conversation", together)] {
-                let sides = [(&memory, &uris[0], &bodies), (&sqlite, &uris[1], &bodies)];
-                compare(name, sides, requests).await?;
+                let sides = [(&memory, Arc::clone(&bodies)), (&sqlite, bodies)];
+                compare(name, "/v1/messages", sides, requests).await?;
             }
         }
     }
     Ok(())
 }
 
-/// Measures two sides by turns, and prints the medians: of each, and of what one is more than the
-/// other in the same turn, because machines are not equally fast all the time.
-async fn compare(name: &str, sides: [(&Target, &Uri, &Bodies); 2], requests: usize) -> Result<()> {
+/// Measures two sides in turns of a few requests, and prints the medians: of each, and of what one is
+/// more than the other in the same round, because machines are not equally fast all the time.
+async fn compare(
+    name: &str,
+    path: &str,
+    sides: [(&Target, Bodies); 2],
+    requests: usize,
+) -> Result<()> {
     const ROUNDS: usize = 15;
+    const TURNS: usize = 16;
+    let uris = [sides[0].0, sides[1].0].map(|it| format!("{}{path}", it.url).parse::<Uri>());
+    let [first, second] = uris;
+    let uris = [first?, second?];
+    let mut clients = [Clients::of(&uris[0]).await?, Clients::of(&uris[1]).await?];
+    let some = (requests / TURNS).max(CONNECTIONS);
     let mut rounds: Vec<[f64; 2]> = Vec::new();
     let mut number = 0;
     for round in 0..=ROUNDS {
-        let mut cpu = [0.0; 2];
-        for (which, (gateway, uri, bodies)) in sides.into_iter().enumerate() {
-            let load = async {
-                let round = sent(uri, bodies, number, requests).await?;
-                // What was kept is brought home a little later, and belongs to this round.
-                tokio::time::sleep(HOME).await;
-                anyhow::Ok(round)
-            };
-            let measured = gateway.measured(load).await?;
-            number += requests;
-            cpu[which] = measured.cpu.as_secs_f64() * 1e6 / requests as f64;
+        let before = [sides[0].0.cpu()?, sides[1].0.cpu()?];
+        for turn in 0..TURNS {
+            // Who is first has colder caches.
+            for which in [turn % 2, 1 - turn % 2] {
+                clients[which].send(&uris[which], &sides[which].1, number, some).await?;
+                number += some;
+            }
         }
-        // The first round opens connections and fills caches.
+        // What was kept is brought home a little later, and belongs to this round.
+        tokio::time::sleep(HOME).await;
+        let cost = |which: usize| -> Result<f64> {
+            let cpu = sides[which].0.cpu()?.saturating_sub(before[which]);
+            Ok(cpu.as_secs_f64() * 1e6 / (some * TURNS) as f64)
+        };
+        // The first round fills caches.
         if round > 0 {
-            rounds.push(cpu);
+            rounds.push([cost(0)?, cost(1)?]);
         }
     }
     let median = |value: fn(&[f64; 2]) -> f64| {
@@ -320,5 +352,5 @@ async fn talked(uri: &Uri, first: usize, conversations: usize) -> Result<Round> 
         };
         (0..TURNS).map(turn).collect()
     });
-    sent(uri, &turns, first, conversations).await
+    Clients::of(uri).await?.send(uri, &turns, first, conversations).await
 }

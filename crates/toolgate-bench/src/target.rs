@@ -64,7 +64,7 @@ impl Target {
     }
 
     /// How long its threads have run so far. To the nanosecond, unlike the ticks of `stat`.
-    fn cpu(&self) -> Result<Duration> {
+    pub(crate) fn cpu(&self) -> Result<Duration> {
         let pid = self.child.id().context("it has ended")?;
         let mut sum = Duration::ZERO;
         for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
