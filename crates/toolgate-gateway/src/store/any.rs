@@ -1,5 +1,6 @@
 //! Any of the stores, by what the configuration says.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -47,11 +48,12 @@ pub(super) enum Shape {
     Map,
 }
 
-/// Something that a map has: which of those that were asked for, the id of an entry, and what is noted
-/// of it there.
+/// Something that a part of a map has: which of those that were asked for, the id of an entry, and what
+/// is noted of it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub map: usize,
+    pub part: usize,
     pub id: String,
     pub note: String,
 }
@@ -62,19 +64,27 @@ pub(super) fn id_in(map: &str, id: &str) -> String {
     [map, "/", id].concat()
 }
 
-/// The name of a part of a map: what is looked for together and is not much is a map by itself.
+/// What parts of maps are called, once somebody wants to know: a map may have none at all.
+pub(crate) type Parts<'p> = dyn Fn() -> &'p [String] + Sync + 'p;
+
+/// The whole name of a part of a map. Names have no colon.
 pub(crate) fn part_of(map: &str, part: &str) -> String {
     [map, ":", part].concat()
 }
 
-/// The last of what each of so many maps has.
-pub(super) fn last_of(mut all: Vec<Listed>, maps: usize, most: usize) -> Vec<Listed> {
-    let mut more = vec![0; maps];
-    all.iter().for_each(|it| more[it.map] += 1);
+/// The map and the part of it that a name names.
+pub(super) fn map_and_part(name: &str) -> (&str, &str) {
+    name.split_once(':').unwrap_or((name, ""))
+}
+
+/// The last of what each part has.
+pub(super) fn last_of(mut all: Vec<Listed>, most: usize) -> Vec<Listed> {
+    let mut more: HashMap<(usize, usize), usize> = HashMap::new();
+    all.iter().for_each(|it| *more.entry((it.map, it.part)).or_default() += 1);
     all.retain(|it| {
-        let is_among = more[it.map] <= most;
-        more[it.map] -= 1;
-        is_among
+        let more = more.entry((it.map, it.part)).or_default();
+        *more -= 1;
+        *more < most
     });
     all
 }
@@ -302,12 +312,19 @@ impl Store {
         }
     }
 
-    /// What was put into maps last, so many of each at the most, the latest behind the others.
-    pub async fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
+    /// What was put into parts of maps last, so many of each part at the most, the latest behind the
+    /// others.
+    pub async fn in_parts(
+        &self,
+        owner: Owner,
+        maps: &[String],
+        parts: &Parts<'_>,
+        most: usize,
+    ) -> Vec<Listed> {
         match &self.place {
-            Place::Memory(memory) => memory.in_maps(owner, maps, most),
-            Place::Sqlite(sqlite) => sqlite.in_maps(owner, maps, most).await,
-            Place::Valkey(valkey) => valkey.in_maps(owner, maps, most).await,
+            Place::Memory(memory) => memory.in_parts(owner, maps, parts, most),
+            Place::Sqlite(sqlite) => sqlite.in_parts(owner, maps, parts, most).await,
+            Place::Valkey(valkey) => valkey.in_parts(owner, maps, parts(), most).await,
         }
     }
 

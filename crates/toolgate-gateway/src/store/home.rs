@@ -373,8 +373,8 @@ impl Home {
                     self.shared.lock().complete(at, &mut list);
                     let _ = reply.send(list);
                 }
-                Read::Maps(owner, maps, most, reply) => {
-                    let there = file.in_maps(owner, &maps, most);
+                Read::Parts(owner, maps, parts, most, reply) => {
+                    let there = file.in_parts(owner, &maps, &|| &parts, most);
                     let _ = reply.send(noted(there).unwrap_or_default());
                 }
             }

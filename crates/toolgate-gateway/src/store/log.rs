@@ -1,12 +1,13 @@
 //! Changes, one behind the other, and where they stand.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
 
 use bytes::Bytes;
 
 use super::change::{At, Change, What, changes};
+use super::map_and_part;
 use super::sqlite_file::now;
 use super::sqlite_read::Noted;
 use crate::auth::Owner;
@@ -19,8 +20,10 @@ pub(super) struct Log {
     count: usize,
     /// Where stands what was last put somewhere, by the hash of where.
     values: HashMap<u64, usize>,
-    /// Where stands what was put into maps, by the hash of where a map is.
-    maps: Traces,
+    /// In which maps something was put, by the hash of where a map is.
+    maps: HashSet<u64>,
+    /// Where stands what was put there, by the hash of where a part of a map is.
+    parts: Traces,
     /// Where stands what was added to lists, by the hash of where a list is.
     lists: Traces,
     hasher: RandomState,
@@ -34,9 +37,10 @@ impl Log {
         match &change.what {
             What::Put(_, notes) => {
                 self.values.insert(self.hasher.hash_one(change.at), start);
-                for (map, _) in notes {
-                    let map = self.hasher.hash_one((change.at.owner, map));
-                    self.maps.add(map, start);
+                let owner = change.at.owner;
+                for (name, _) in notes {
+                    self.maps.insert(self.hasher.hash_one((owner, map_and_part(name).0)));
+                    self.parts.add(self.hasher.hash_one((owner, name)), start);
                 }
             }
             What::Append(_) => self.lists.add(self.hasher.hash_one(change.at), start),
@@ -64,6 +68,7 @@ impl Log {
         self.count = 0;
         self.values.clear();
         self.maps.clear();
+        self.parts.clear();
         self.lists.clear();
     }
 
@@ -85,22 +90,27 @@ impl Log {
         }
     }
 
-    /// What was put into a map, the last first, and where it stands. `number`: which map that is to
-    /// whoever asks.
-    pub(super) fn in_map(
+    /// Whether something may have been put into a map.
+    pub(super) fn has(&self, owner: Owner, map: &str) -> bool {
+        !self.maps.is_empty() && self.maps.contains(&self.hasher.hash_one((owner, map)))
+    }
+
+    /// What was put into a part of a map, the last first, and where it stands. `map`, `part`: which these
+    /// are to whoever asks.
+    pub(super) fn in_part(
         &self,
         owner: Owner,
-        number: usize,
-        map: &str,
+        (map, part): (usize, usize),
+        name: &str,
     ) -> impl Iterator<Item = (usize, Noted)> {
-        self.maps.back(self.hasher.hash_one((owner, map))).filter_map(move |start| {
+        self.parts.back(self.hasher.hash_one((owner, name))).filter_map(move |start| {
             let Change { at, what: What::Put(_, notes), until } = self.change(start)? else {
                 return None;
             };
-            let is_here = |(its, _): &&(&str, &str)| (at.owner, *its) == (owner, map);
+            let is_here = |(its, _): &&(&str, &str)| (at.owner, *its) == (owner, name);
             let (_, note) = notes.iter().find(is_here)?;
             let (id, note) = (at.id.to_owned(), (*note).to_owned());
-            Some((start, Noted { map: number, id, note, until }))
+            Some((start, Noted { map, part, id, note, until }))
         })
     }
 
@@ -172,20 +182,21 @@ mod tests {
         let (mut log, owner) = (Log::default(), Owner::of("o"));
         let at = |kind, id| At { owner, kind, id };
         let mut add = |at, what| log.add(&Change { at, what, until: i64::MAX });
-        add(at(Kind::Signature, "1"), What::Put(b"a", vec![("m", "")]));
-        add(at(Kind::Signature, "2"), What::Put(b"b", vec![("n", "")]));
+        add(at(Kind::Signature, "1"), What::Put(b"a", vec![("m:p", "")]));
+        add(at(Kind::Signature, "2"), What::Put(b"b", vec![("n:p", "")]));
         add(at(Kind::Log, "l"), What::Append(vec![b"1"]));
         add(at(Kind::Log, "k"), What::Append(vec![b"2"]));
         let hash = log.hasher.hash_one(at(Kind::Signature, "1"));
         let other = log.values[&log.hasher.hash_one(at(Kind::Signature, "2"))];
         log.values.insert(hash, other);
-        let (map, place) = (log.hasher.hash_one((owner, "m")), log.maps.steps[1].0);
-        log.maps.add(map, place);
+        let (part, place) = (log.hasher.hash_one((owner, "m:p")), log.parts.steps[1].0);
+        log.parts.add(part, place);
         let (list, place) = (log.hasher.hash_one(at(Kind::Log, "l")), log.lists.steps[1].0);
         log.lists.add(list, place);
         assert_eq!(log.value(at(Kind::Signature, "1")), Some(Some(Bytes::from_static(b"a"))));
-        let ids: Vec<String> = log.in_map(owner, 0, "m").map(|(_, noted)| noted.id).collect();
-        assert_eq!(ids, ["1"]);
+        let part = log.in_part(owner, (0, 0), "m:p");
+        assert_eq!(part.map(|(_, noted)| noted.id).collect::<Vec<_>>(), ["1"]);
+        assert!(log.has(owner, "m") && !log.has(owner, "o") && !log.has(Owner::of("p"), "m"));
         let mut list = Vec::new();
         log.complete(at(Kind::Log, "l"), &mut list);
         assert_eq!(list, ["1"]);

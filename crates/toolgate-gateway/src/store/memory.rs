@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Kind, Listed, id_in, last_of};
+use super::{Kind, Listed, Parts, id_in, last_of, part_of};
 use crate::auth::Owner;
 
 /// So many times what is wanted of a map is looked at, and so much of it in any case.
@@ -77,19 +77,35 @@ impl Memory {
             .map_or_else(Vec::new, |entry| entry.values.clone())
     }
 
-    pub(super) fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
+    pub(super) fn in_parts(
+        &self,
+        owner: Owner,
+        maps: &[String],
+        parts: &Parts<'_>,
+        most: usize,
+    ) -> Vec<Listed> {
         let text = |note: &Bytes| String::from_utf8_lossy(note).into_owned();
         let mut all: Vec<(u64, Listed)> = Vec::new();
-        for (map, name) in maps.iter().enumerate() {
-            let noted = self.noted_in(owner, name, most).into_iter();
-            all.extend(
-                noted.map(|Noted { number, id, note }| {
-                    (number, Listed { map, id, note: text(&note) })
-                }),
-            );
+        for (map, name) in maps.iter().enumerate().filter(|(_, name)| self.has(owner, name)) {
+            for (part, its) in parts().iter().enumerate() {
+                let noted = self.noted_in(owner, &part_of(name, its), most).into_iter();
+                all.extend(noted.map(|Noted { number, id, note }| {
+                    (number, Listed { map, part, id, note: text(&note) })
+                }));
+            }
         }
         all.sort_unstable_by_key(|(number, _)| *number);
-        last_of(all.into_iter().map(|(_, listed)| listed).collect(), maps.len(), most)
+        last_of(all.into_iter().map(|(_, listed)| listed).collect(), most)
+    }
+
+    /// Whether there is anything in a map.
+    fn has(&self, owner: Owner, map: &str) -> bool {
+        let first = (owner, Kind::Map, part_of(map, ""));
+        let inner = self.lock();
+        let next = inner.entries.range(&first..).next();
+        next.is_some_and(|((its, kind, id), _)| {
+            (*its, *kind) == (owner, Kind::Map) && id.starts_with(&first.2)
+        })
     }
 
     /// What is noted in a map. Of a map that has much more than `most`, what has the last ids: they

@@ -3,7 +3,7 @@
 //! ```text
 //!   owner · kind · id ──► a value            put · get · delete
 //!                    └──► a list of values   append · list · delete
-//!   owner · map ─► ids, and notes of them    put_in · in_maps
+//!   owner · map · part ─► ids, and notes of them   put_in · in_parts
 //! ```
 //!
 //! Every entry belongs to the key that made it ([`Owner`](crate::auth::Owner)) and cannot be reached by another. Entries
@@ -27,5 +27,5 @@ mod tests;
 mod valkey;
 mod valkey_server;
 
-use any::{KEY, Shape, id_in, last_of, owner_of_the_gateway};
-pub(crate) use any::{Kind, Listed, Opening, Store, StoreError, part_of};
+use any::{KEY, Shape, id_in, last_of, map_and_part, owner_of_the_gateway};
+pub(crate) use any::{Kind, Listed, Opening, Parts, Store, StoreError, part_of};

@@ -7,11 +7,11 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::Kind;
 use super::change::{At, Change};
 use super::log::Log;
 use super::sqlite_file::now;
 use super::sqlite_read::{Kept, Noted};
+use super::{Kind, Parts, part_of};
 use crate::auth::Owner;
 
 /// What waits for the thread.
@@ -43,7 +43,7 @@ pub(super) enum Ask {
 pub(super) enum Read {
     Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Kept>>>),
     List(Owner, Kind, String, oneshot::Sender<Vec<Bytes>>),
-    Maps(Owner, Vec<String>, usize, oneshot::Sender<Vec<Noted>>),
+    Parts(Owner, Vec<String>, Vec<String>, usize, oneshot::Sender<Vec<Noted>>),
 }
 
 /// What can be done only when all that was written before is in its place.
@@ -82,15 +82,31 @@ impl Pending {
         self.log.value(at).or_else(|| self.held.as_ref()?.value(at))
     }
 
-    /// What was put into maps and is not there yet, each id once in a map, so many of the last of each
-    /// at the most, in that order.
-    pub(super) fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Noted> {
+    /// Whether something was put into a map and may not be there yet.
+    fn has(&self, owner: Owner, map: &str) -> bool {
+        self.log.has(owner, map) || self.held.as_ref().is_some_and(|held| held.has(owner, map))
+    }
+
+    /// What was put into parts of maps and is not there yet, each id once in a part, so many of the last
+    /// of each at the most, in that order.
+    pub(super) fn in_parts(
+        &self,
+        owner: Owner,
+        maps: &[String],
+        parts: &Parts<'_>,
+        most: usize,
+    ) -> Vec<Noted> {
         let (mut all, now) = (Vec::new(), now());
-        for (number, map) in maps.iter().enumerate() {
+        let maps = maps.iter().enumerate().filter(|(_, map)| self.has(owner, map));
+        let parts = maps.flat_map(|(number, map)| {
+            let parts = parts().iter().enumerate();
+            parts.map(move |(part, its)| ((number, part), part_of(map, its)))
+        });
+        for (which, name) in parts {
             let (mut seen, mut count) = (HashSet::new(), 0);
-            let held = self.held.iter().flat_map(|held| held.in_map(owner, number, map));
+            let held = self.held.iter().flat_map(|held| held.in_part(owner, which, &name));
             let held = held.map(|(start, noted)| (false, start, noted));
-            let log = self.log.in_map(owner, number, map);
+            let log = self.log.in_part(owner, which, &name);
             for (is_newer, start, noted) in
                 log.map(|(start, noted)| (true, start, noted)).chain(held)
             {
@@ -230,12 +246,12 @@ mod tests {
         let mut pending = Pending::default();
         let owner = Owner::of("o");
         let puts: [(&str, &[(&str, &str)]); 6] = [
-            ("1", &[("m", "a")]),
-            ("2", &[("n", "a")]),
-            ("3", &[("n", "b"), ("m", "b/c")]),
-            ("4", &[("m", "a")]),
-            ("5", &[]),
-            ("1", &[("m", "d")]),
+            ("1", &[("m:p", "a")]),
+            ("2", &[("n:p", "a")]),
+            ("3", &[("n:p", "b"), ("m:p", "b/c")]),
+            ("4", &[("m:p", "a")]),
+            ("5", &[("m:q", "a")]),
+            ("1", &[("m:p", "d")]),
         ];
         for (id, notes) in puts {
             let at = At { owner, kind: Kind::Signature, id };
@@ -244,7 +260,8 @@ mod tests {
         }
         let all = |pending: &Pending, owner, map, most| {
             let maps: Vec<String> = str::split(map, ' ').map(str::to_owned).collect();
-            let all = pending.in_maps(owner, &maps, most).into_iter();
+            let parts = ["p".to_owned()];
+            let all = pending.in_parts(owner, &maps, &|| &parts, most).into_iter();
             all.map(|it| format!("{}:{}={}", maps[it.map], it.id, it.note)).collect::<Vec<_>>()
         };
         assert_eq!(all(&pending, owner, "m", 9), ["m:3=b/c", "m:4=a", "m:1=d"]);
@@ -253,7 +270,7 @@ mod tests {
         assert_eq!(all(&pending, Owner::of("other"), "m", 9), [""; 0]);
         let log = pending.take(Log::default());
         let at = At { owner, kind: Kind::Signature, id: "4" };
-        let what = What::Put(b"value", vec![("m", "e")]);
+        let what = What::Put(b"value", vec![("m:p", "e")]);
         assert!(pending.add(&Change { at, what, until: i64::MAX }));
         assert_eq!(all(&pending, owner, "m", 9), ["m:3=b/c", "m:1=d", "m:4=e"]);
         assert_eq!(all(&pending, owner, "m", 2), ["m:1=d", "m:4=e"]);
@@ -301,7 +318,7 @@ mod tests {
         let at = |kind, id| At { owner: Owner::of("o"), kind, id };
         let until = now() + 60_000;
         let add = |pending: &mut Pending, value: &'static [u8]| {
-            let what = What::Put(value, vec![("m", "a")]);
+            let what = What::Put(value, vec![("m:p", "a")]);
             assert!(pending.add(&Change { at: at(Kind::Signature, "a"), what, until }));
             let what = What::Append(vec![value]);
             assert!(pending.add(&Change { at: at(Kind::Log, "l"), what, until }));
@@ -309,7 +326,8 @@ mod tests {
         let check = |pending: &Pending, value: &'static [u8], list: &[&str]| {
             let found = pending.value(at(Kind::Signature, "a"));
             assert_eq!(found, Some(Some(Bytes::from_static(value))));
-            assert_eq!(pending.in_maps(Owner::of("o"), &["m".to_owned()], 9).len(), 1);
+            let (map, part) = (["m".to_owned()], ["p".to_owned()]);
+            assert_eq!(pending.in_parts(Owner::of("o"), &map, &|| &part, 9).len(), 1);
             let mut all = Vec::new();
             pending.complete(at(Kind::Log, "l"), &mut all);
             assert_eq!(all, list);

@@ -30,7 +30,7 @@ use super::recent::Recent;
 use super::sqlite_file::{File, Refused, now, until};
 use super::sqlite_read::{Kept, Noted, Reader, Readers};
 use super::tail::{self, LOOK, Place, TAILS, Tail};
-use super::{Kind, Listed, Opening, StoreError, last_of};
+use super::{Kind, Listed, Opening, Parts, StoreError, last_of};
 use crate::auth::Owner;
 use crate::metrics::StoreMetrics;
 
@@ -49,8 +49,6 @@ pub(super) const MANY: usize = 1 << 20;
 const PART: u64 = 64;
 /// So many short entries are read without the thread.
 const FEW: usize = 8;
-/// And what is in so many maps.
-const FEW_MAPS: usize = 512;
 /// How long a file that others use is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -154,28 +152,33 @@ impl Sqlite {
         self.asked(ask).await.unwrap_or_default()
     }
 
-    pub(super) async fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
-        let put = self.shared.lock().in_maps(owner, maps, most);
-        let is_little = maps.len() <= FEW_MAPS;
-        let read = || self.read(|file| file.in_maps(owner, maps, most));
-        let mut all = match is_little.then(read).flatten() {
+    pub(super) async fn in_parts(
+        &self,
+        owner: Owner,
+        maps: &[String],
+        parts: &Parts<'_>,
+        most: usize,
+    ) -> Vec<Listed> {
+        let put = self.shared.lock().in_parts(owner, maps, parts, most);
+        let mut all = match self.read(|file| file.in_parts(owner, maps, parts, most)) {
             Some(there) => there,
             None => {
-                let ask = |reply| Ask::Read(Read::Maps(owner, maps.to_vec(), most, reply));
+                let (maps, parts) = (maps.to_vec(), parts().to_vec());
+                let ask = |reply| Ask::Read(Read::Parts(owner, maps, parts, most, reply));
                 self.asked(ask).await.unwrap_or_default()
             }
         };
         if !put.is_empty() {
             // What was put again or is too old hides what was there before.
-            let at = |it: &Noted| (it.map, it.id.clone());
-            let newer: HashSet<(usize, String)> = put.iter().map(at).collect();
+            let at = |it: &Noted| (it.map, it.part, it.id.clone());
+            let newer: HashSet<(usize, usize, String)> = put.iter().map(at).collect();
             all.retain(|it| !newer.contains(&at(it)));
             all.extend(put);
             let now = now();
             all.retain(|it| it.until > now);
         }
-        let listed = all.into_iter().map(|Noted { map, id, note, .. }| Listed { map, id, note });
-        last_of(listed.collect(), maps.len(), most)
+        let listed = |Noted { map, part, id, note, .. }| Listed { map, part, id, note };
+        last_of(all.into_iter().map(listed).collect(), most)
     }
 
     pub(super) fn put(

@@ -23,7 +23,7 @@ use super::change::{At, What, changes};
 use super::sqlite_read::Reader;
 use super::sqlite_schema::migrate;
 use super::tail::Batch;
-use super::{KEY, Kind, Shape, owner_of_the_gateway, part_of};
+use super::{KEY, Kind, Shape, map_and_part, owner_of_the_gateway, part_of};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -458,7 +458,7 @@ impl<'f> Put<'f> {
         let at = At { owner, kind: Kind::Signature, id: token };
         // It was not noted what came before.
         let map = part_of(map, content);
-        self.also_in(at, place(owner, &map), (&map, "-"), until)
+        self.also_in(at, Place::of(owner, &map).map, (&map, "-"), until)
     }
 
     fn row(
@@ -468,20 +468,40 @@ impl<'f> Put<'f> {
         note: Option<(&str, &str)>,
         until: i64,
     ) -> rusqlite::Result<()> {
-        let place = note.map(|(map, _)| place(at.owner, map));
+        let place = note.map(|(map, _)| Place::of(at.owner, map).number());
         let (map, note) = note.unzip();
         let (owner, kind) = (at.owner.bytes(), at.kind.name());
         self.0.execute(params![owner, kind, at.id, until, value, place, map, note]).map(drop)
     }
 }
 
-/// Where a map is: a number that belongs to it, and seldom to another. It stands in files: it is never
-/// changed.
-pub(super) fn place(owner: Owner, map: &str) -> u32 {
-    let mut sum = flate2::Crc::new();
-    sum.update(owner.bytes());
-    sum.update(map.as_bytes());
-    sum.sum()
+/// Where a part of a map is: a number that belongs to it, and seldom to another. Those of a map are
+/// beside each other. It stands in files: it is never changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    map: u32,
+    part: u32,
+}
+
+impl Place {
+    pub(super) fn of(owner: Owner, name: &str) -> Self {
+        let sum = |pieces: &[&[u8]]| {
+            let mut sum = flate2::Crc::new();
+            pieces.iter().for_each(|piece| sum.update(piece));
+            sum.sum()
+        };
+        let (map, part) = map_and_part(name);
+        Self { map: sum(&[owner.bytes(), map.as_bytes()]), part: sum(&[part.as_bytes()]) }
+    }
+
+    pub(super) fn number(self) -> i64 {
+        (u64::from(self.map) << 32 | u64::from(self.part)).cast_signed()
+    }
+
+    /// Where the first and the last part of the map can be.
+    pub(super) fn all(self) -> [i64; 2] {
+        [0, u32::MAX].map(|part| Self { part, ..self }.number())
+    }
 }
 
 /// What is kept for ever has numbers below zero: the key has -1, the first tail this.

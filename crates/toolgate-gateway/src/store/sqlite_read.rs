@@ -9,9 +9,9 @@ use bytes::Bytes;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::Kind;
 use super::change::At;
-use super::sqlite_file::{now, place};
+use super::sqlite_file::{Place, now};
+use super::{Kind, Parts, part_of};
 use crate::auth::Owner;
 
 /// A value, and until when it is kept.
@@ -24,12 +24,16 @@ pub(super) struct Kept {
 /// What is in a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Noted {
-    /// Which of the maps that were asked for.
+    /// Which of the maps and parts that were asked for.
     pub(super) map: usize,
+    pub(super) part: usize,
     pub(super) id: String,
     pub(super) note: String,
     pub(super) until: i64,
 }
+
+/// So many entries of a map are told apart by their places, before any of them is read.
+const FEW: usize = 32;
 
 /// Somebody who reads.
 #[derive(Debug)]
@@ -64,16 +68,13 @@ impl Reader {
         kind: Kind,
         ids: &[String],
     ) -> rusqlite::Result<Vec<Option<Kept>>> {
-        self.read(ids.len(), || ids.iter().map(|id| self.get(At { owner, kind, id })).collect())
+        let read = || ids.iter().map(|id| self.get(At { owner, kind, id })).collect();
+        if ids.len() < 2 { read() } else { self.at_once(read) }
     }
 
-    /// Reads so many things. The file's locks, which cost more than a read, are taken once.
-    fn read<T>(
-        &self,
-        things: usize,
-        read: impl FnOnce() -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<T> {
-        if things < 2 || !self.connection.is_autocommit() {
+    /// Reads several things. The file's locks, which cost more than a read, are taken once.
+    fn at_once<T>(&self, read: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        if !self.connection.is_autocommit() {
             return read();
         }
         self.connection.prepare_cached("BEGIN")?.execute([])?;
@@ -85,35 +86,68 @@ impl Reader {
         found
     }
 
-    /// What was put into maps last and is not too old, so many of each at the most, in that order.
-    pub(super) fn in_maps(
+    /// What was put into parts of maps last and is not too old, so many of each part at the most, in
+    /// that order.
+    pub(super) fn in_parts(
         &self,
         owner: Owner,
         maps: &[String],
+        parts: &Parts<'_>,
         most: usize,
     ) -> rusqlite::Result<Vec<Noted>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT number, note, kind, id, until FROM entry INDEXED BY entry_place
-             WHERE place = ? AND owner = ? AND map = ? AND until > ? ORDER BY number DESC",
-        )?;
-        let (mut all, now) = (Vec::new(), now());
-        self.read(maps.len(), || {
+        let mut all = Vec::new();
+        self.at_once(|| {
             for (map, name) in maps.iter().enumerate() {
-                let key = params![place(owner, name), owner.bytes(), name, now];
-                let rows = statement.query_map(key, |row| {
-                    let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
-                    let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
-                    let noted = Noted { map, id, note: row.get(1)?, until: row.get(4)? };
-                    Ok((row.get::<_, i64>(0)?, noted))
-                })?;
-                for row in rows.take(most) {
-                    all.push(row?);
+                let there = self.places(Place::of(owner, name))?;
+                // Most have nothing of the kind: nobody has to know what it would be called.
+                let parts = if there.as_ref().is_some_and(Vec::is_empty) { &[] } else { parts() };
+                for (part, its) in parts.iter().enumerate() {
+                    let name = part_of(name, its);
+                    let place = Place::of(owner, &name).number();
+                    if there.as_ref().is_none_or(|there| there.contains(&place)) {
+                        self.in_part(owner, (map, part), &name, most, &mut all)?;
+                    }
                 }
             }
             Ok(())
         })?;
         all.sort_by_key(|(number, _)| *number);
         Ok(all.into_iter().map(|(_, noted)| noted).collect())
+    }
+
+    /// The places where something is in a map, if there are few of them.
+    fn places(&self, map: Place) -> rusqlite::Result<Option<Vec<i64>>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT place FROM entry INDEXED BY entry_place WHERE place BETWEEN ? AND ?",
+        )?;
+        let places = statement.query_map(map.all(), |row| row.get(0))?;
+        let places = places.take(FEW + 1).collect::<rusqlite::Result<Vec<i64>>>()?;
+        Ok((places.len() <= FEW).then_some(places))
+    }
+
+    fn in_part(
+        &self,
+        owner: Owner,
+        (map, part): (usize, usize),
+        name: &str,
+        most: usize,
+        all: &mut Vec<(i64, Noted)>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT number, note, kind, id, until FROM entry INDEXED BY entry_place
+             WHERE place = ? AND owner = ? AND map = ? AND until > ? ORDER BY number DESC",
+        )?;
+        let key = params![Place::of(owner, name).number(), owner.bytes(), name, now()];
+        let rows = statement.query_map(key, |row| {
+            let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
+            let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
+            let noted = Noted { map, part, id, note: row.get(1)?, until: row.get(4)? };
+            Ok((row.get(0)?, noted))
+        })?;
+        for row in rows.take(most) {
+            all.push(row?);
+        }
+        Ok(())
     }
 
     /// The values of a list, if it is not too old.

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::part_of;
-use super::sqlite_file::{Put, place};
+use super::sqlite_file::{Place, Put};
 use crate::auth::Owner;
 
 /// What each version of the schema adds to the one before. Never change one that was released.
@@ -98,7 +98,7 @@ pub(super) const MIGRATIONS: [&str; 6] = [
     ALTER TABLE entry ADD COLUMN note TEXT;
     CREATE INDEX entry_place ON entry (place) WHERE place IS NOT NULL;
     ",
-    // What says the same is a map by itself. `split_maps` makes them of those before.
+    // What says the same is a part of a map. `split_maps` makes them.
     "",
 ];
 
@@ -127,7 +127,7 @@ pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
 
 /// The version whose entries say in which maps they are.
 const MAPS: usize = 5;
-/// The version in which a session has a map for everything that was said in it.
+/// The version whose maps have parts.
 const PARTS: usize = 6;
 
 /// Brings what is in maps from where it was before: among the entries, then in a table of its own.
@@ -146,7 +146,7 @@ fn fill_maps(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("DELETE FROM entry WHERE kind = 'content'; DROP TABLE map_value")
 }
 
-/// Makes a map of everything that says the same in a map: that stands first in its notes.
+/// Makes a part of everything that says the same in a map: that stands first in its notes.
 fn split_maps(connection: &Connection) -> rusqlite::Result<()> {
     let mut all = connection.prepare(
         "SELECT number, owner, map, note FROM entry NOT INDEXED WHERE place IS NOT NULL",
@@ -159,7 +159,8 @@ fn split_maps(connection: &Connection) -> rusqlite::Result<()> {
         let (map, note): (String, String) = (row.get(2)?, row.get(3)?);
         let (part, note) = note.split_once('/').unwrap_or((&note, "-"));
         let map = part_of(&map, part);
-        update.execute(params![place(Owner::kept(owner), &map), map, note, number])?;
+        let place = Place::of(Owner::kept(owner), &map).number();
+        update.execute(params![place, map, note, number])?;
     }
     Ok(())
 }

@@ -99,8 +99,8 @@ async fn lists(store: &Store) {
 async fn maps(store: &Store) {
     let (one, two) = (Owner::of("one"), Owner::of("two"));
     let last = async |owner: Owner, map: &str, most| {
-        let maps = ids(&map.split(' ').collect::<Vec<_>>());
-        let listed = store.in_maps(owner, &maps, most).await.into_iter();
+        let (maps, parts) = (ids(&map.split(' ').collect::<Vec<_>>()), ids(&["q", "p"]));
+        let listed = store.in_parts(owner, &maps, &|| &parts, most).await.into_iter();
         listed.map(|it| format!("{}={}", it.id, it.note)).collect::<Vec<_>>()
     };
     let all = async |owner: Owner, map: &str| last(owner, map, 9).await;
@@ -108,21 +108,21 @@ async fn maps(store: &Store) {
         store.put_in(owner, Kind::Signature, id, bytes(&format!("of {id}")), notes, keep);
     };
     assert_eq!(all(one, "m").await, [""; 0]);
-    put(one, "2", &[("m", "b")], LONG);
-    put(one, "1", &[("m", "a/1"), ("n", "a/1")], LONG);
-    put(one, "3", &[("m0", "a")], LONG);
-    put(one, "4/5", &[("k", ""), ("l", "a")], LONG);
+    put(one, "2", &[("m:p", "b")], LONG);
+    put(one, "1", &[("m:p", "a/1"), ("n:p", "a/1")], LONG);
+    put(one, "3", &[("m0:p", "a")], LONG);
+    put(one, "4/5", &[("k:p", ""), ("l:p", "a")], LONG);
     put(one, "5", &[], LONG);
-    put(two, "1", &[("m", "c")], LONG);
-    put(two, "6", &[("m", "c")], LONG);
+    put(two, "1", &[("m:p", "c")], LONG);
+    put(two, "6", &[("m:p", "c")], LONG);
     assert_eq!(all(one, "m").await, ["2=b", "1=a/1"], "in their order");
     // The same from where things are kept in the end, and with something new beside.
     store.flush().await;
     assert_eq!(all(one, "m").await, ["2=b", "1=a/1"]);
     assert_eq!(all(one, "n").await, ["1=a/1"]);
-    put(one, "0", &[("m", "b")], LONG);
-    put(one, "7", &[("n", "c"), ("m", "d")], LONG);
-    put(one, "old", &[("m", "old")], Duration::ZERO);
+    put(one, "0", &[("m:p", "b")], LONG);
+    put(one, "7", &[("n:p", "c"), ("m:p", "d")], LONG);
+    put(one, "old", &[("m:p", "old")], Duration::ZERO);
     assert_eq!(all(one, "m").await, ["2=b", "1=a/1", "0=b", "7=d"], "r128");
     assert_eq!(last(one, "m", 3).await, ["1=a/1", "0=b", "7=d"], "the latest");
     assert_eq!(last(one, "n none m0 m", 2).await, ["1=a/1", "3=a", "0=b", "7=c", "7=d"], "of each");
@@ -137,13 +137,25 @@ async fn maps(store: &Store) {
     assert_eq!(last(one, "m", 3).await, ["1=a/1", "0=b", "7=d"]);
     assert_eq!(last(one, "n none m0 m", 2).await, ["1=a/1", "3=a", "0=b", "7=c", "7=d"]);
     // What is put again comes again, and is there once.
-    put(one, "2", &[("m", "b")], LONG);
+    put(one, "2", &[("m:p", "b")], LONG);
     assert_eq!(all(one, "m").await, ["1=a/1", "0=b", "7=d", "2=b"]);
-    put(one, "0", &[("m", "b")], Duration::ZERO);
+    put(one, "0", &[("m:p", "b")], Duration::ZERO);
     assert_eq!(all(one, "m").await, ["1=a/1", "7=d", "2=b"]);
     store.flush().await;
     assert_eq!(all(one, "m").await, ["1=a/1", "7=d", "2=b"]);
     assert_eq!((all(one, "l").await, all(one, "k").await), (ids(&["4/5=a"]), ids(&["4/5="])));
+    // Of a map that has much, some parts.
+    for number in 0..40 {
+        let map = format!("big:{}", number % 20);
+        put(one, &format!("b{number:02}"), &[(&map, "x")], LONG);
+    }
+    for _ in ["from where it waits", "from where it is kept"] {
+        let parts = ids(&["7", "none", "3"]);
+        let listed = store.in_parts(one, &ids(&["none", "big"]), &|| &parts, 9).await;
+        let listed: Vec<_> = listed.iter().map(|it| (it.map, it.part, it.id.as_str())).collect();
+        assert_eq!(listed, [(1, 2, "b03"), (1, 0, "b07"), (1, 2, "b23"), (1, 0, "b27")]);
+        store.flush().await;
+    }
 }
 
 /// r97, r111: what is added at once is all there, and what was added together stays together.
@@ -212,12 +224,13 @@ async fn valkey_holds_the_contract() {
     assert!(one.is_shared() && !one.is_away());
     one.put(owner, Kind::Answer, "a", bytes("1"), LONG);
     one.append(owner, Kind::Log, "l", vec![bytes("1")], LONG);
-    one.put_in(owner, Kind::Signature, "1", bytes("x"), &[("m", "b")], LONG);
+    one.put_in(owner, Kind::Signature, "1", bytes("x"), &[("m:p", "b")], LONG);
     one.settle().await;
-    two.put_in(owner, Kind::Signature, "2", bytes("x"), &[("m", "a")], LONG);
+    two.put_in(owner, Kind::Signature, "2", bytes("x"), &[("m:p", "a")], LONG);
     // Which of two processes was first within a millisecond, nobody knows.
     let both = async |store: &Store| {
-        let all = store.in_maps(owner, &ids(&["m"]), 2).await.into_iter();
+        let parts = ids(&["p"]);
+        let all = store.in_parts(owner, &ids(&["m"]), &|| &parts, 2).await.into_iter();
         let mut all: Vec<_> = all.map(|it| format!("{}={}", it.note, it.id)).collect();
         all.sort();
         all

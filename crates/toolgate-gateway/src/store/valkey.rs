@@ -21,7 +21,7 @@ use redis::{Client, Cmd, FromRedisValue, RedisResult};
 use tokio::sync::{mpsc, oneshot};
 
 use super::valkey_server::{self, PATIENCE, Shared, Write};
-use super::{Kind, Listed, Opening, StoreError, id_in, last_of};
+use super::{Kind, Listed, Opening, StoreError, id_in, last_of, part_of};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -166,21 +166,29 @@ impl Valkey {
         }
     }
 
-    pub(super) async fn in_maps(&self, owner: Owner, maps: &[String], most: usize) -> Vec<Listed> {
-        if maps.is_empty() {
+    pub(super) async fn in_parts(
+        &self,
+        owner: Owner,
+        maps: &[String],
+        parts: &[String],
+        most: usize,
+    ) -> Vec<Listed> {
+        let all = maps.iter().flat_map(|map| parts.iter().map(move |part| part_of(map, part)));
+        let all: Vec<String> = all.collect();
+        if all.is_empty() {
             return Vec::new();
         }
         self.catch_up().await;
         let mut commands = redis::pipe();
-        for map in maps {
+        for map in &all {
             let range = commands.cmd("ZREVRANGE").arg(name(owner, Kind::Map, map));
             range.arg(0).arg(most.saturating_sub(1)).arg("WITHSCORES");
         }
         let there: Option<Vec<Vec<(Bytes, f64)>>> =
             self.talk(async |server| commands.query_async(server).await).await;
         let mut noted: Vec<(usize, String, Note)> = Vec::new();
-        for (map, name) in maps.iter().enumerate() {
-            match there.as_ref().and_then(|there| there.get(map)) {
+        for (which, name) in all.iter().enumerate() {
+            match there.as_ref().and_then(|there| there.get(which)) {
                 Some(there) => {
                     let members = there.iter();
                     for (id, note) in
@@ -188,23 +196,29 @@ impl Valkey {
                     {
                         let (at, keep) = (id_in(name, &id), self.shared.keep);
                         self.shared.copy.put_if_absent(owner, Kind::Map, &at, note.kept(), keep);
-                        noted.push((map, id, note));
+                        noted.push((which, id, note));
                     }
                 }
                 None => {
                     let here = self.shared.copy.noted_in(owner, name, most).into_iter();
-                    noted
-                        .extend(here.filter_map(|it| Some((map, it.id, Note::of_kept(&it.note)?))));
+                    noted.extend(
+                        here.filter_map(|it| Some((which, it.id, Note::of_kept(&it.note)?))),
+                    );
                 }
             }
         }
         // What was noted again is there twice: the last counts.
         noted.sort_by_key(|(.., note)| std::cmp::Reverse(note.score));
         let mut seen = HashSet::new();
-        noted.retain(|(map, id, _)| seen.insert((*map, id.clone())));
+        noted.retain(|(which, id, _)| seen.insert((*which, id.clone())));
         noted.reverse();
-        let listed = noted.into_iter().map(|(map, id, Note { note, .. })| Listed { map, id, note });
-        last_of(listed.collect(), maps.len(), most)
+        let listed = |(which, id, Note { note, .. })| Listed {
+            map: which / parts.len(),
+            part: which % parts.len(),
+            id,
+            note,
+        };
+        last_of(noted.into_iter().map(listed).collect(), most)
     }
 
     pub(super) fn append(

@@ -10,6 +10,7 @@
 //! session.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use toolgate_core::canon::{Call, Issuer, Request, Signature, ToolName, call_token};
@@ -20,7 +21,7 @@ use super::lineup::{Before, Known, Said, lined_up};
 use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
-use crate::store::{Kind, Listed, part_of};
+use crate::store::{Kind, Listed, Parts, part_of};
 
 /// Keeps a call of an answer, also one that Gemini left unsigned: it must not find another's
 /// signature.
@@ -119,8 +120,13 @@ async fn by_content(
     trace: &Trace,
     mut lost: Vec<usize>,
 ) -> Option<String> {
-    let contents: Vec<String> = request.calls().map(content_key).collect();
-    let mut listings = listed(app, owner, trace, &contents, LATEST.max(TIMES * lost.len())).await;
+    let most = LATEST.max(TIMES * lost.len());
+    let contents = OnceLock::new();
+    let mut listings = {
+        let request = &*request;
+        let contents = || contents.get_or_init(|| Contents::of(request));
+        listed(app, owner, trace, &|| &contents().different, most).await
+    };
     // What goes by all names is this conversation's; what goes by one may be another's that began
     // alike, or that of a helper with the same session.
     if let [first, second] = &listings[..] {
@@ -129,10 +135,8 @@ async fn by_content(
         listings.insert(0, both.cloned().collect());
     }
     let tokens: HashSet<&str> = listings.iter().flatten().map(|it| it.token.as_str()).collect();
-    if tokens.is_empty() {
-        return None;
-    }
-    let said = request.calls().zip(contents).map(|(call, content)| {
+    let contents = contents.into_inner().filter(|_| !tokens.is_empty())?;
+    let said = request.calls().zip(contents.all).map(|(call, content)| {
         let token = Some(call_token(&call.id)).filter(|it| is_own(it) && tokens.contains(it));
         Said { content, token: token.map(str::to_owned) }
     });
@@ -151,24 +155,34 @@ async fn by_content(
     said.pop().and_then(|said| said.token)
 }
 
-/// The latest calls that say one of these, for each name of a session. None: there are none.
+/// What the calls of a request say, one after the other, and each thing once.
+struct Contents {
+    all: Vec<String>,
+    different: Vec<String>,
+}
+
+impl Contents {
+    fn of(request: &Request<'_>) -> Self {
+        let all: Vec<String> = request.calls().map(content_key).collect();
+        let mut different = all.clone();
+        different.sort_unstable();
+        different.dedup();
+        Self { all, different }
+    }
+}
+
+/// The latest calls that say one of these, for each name of a session.
 async fn listed(
     app: &App,
     owner: Owner,
     trace: &Trace,
-    contents: &[String],
+    contents: &Parts<'_>,
     most: usize,
 ) -> Vec<Vec<Known>> {
-    let mut different: Vec<&str> = contents.iter().map(String::as_str).collect();
-    different.sort_unstable();
-    different.dedup();
-    let names = trace.names.iter();
-    let maps: Vec<String> =
-        names.flat_map(|name| different.iter().map(move |it| part_of(name, it))).collect();
     let mut listings = vec![Vec::new(); trace.names.len()];
-    for it in app.store.in_maps(owner, &maps, most).await {
-        let (name, content) = (it.map / different.len(), different[it.map % different.len()]);
-        listings[name].push(known(it, content));
+    for it in app.store.in_parts(owner, &trace.names, contents, most).await {
+        let content = contents()[it.part].clone();
+        listings[it.map].push(known(it, content));
     }
     listings
 }
@@ -207,13 +221,13 @@ async fn sign(
 }
 
 /// A call that was kept: what it says, and the one before it.
-fn known(Listed { id, note, .. }: Listed, content: &str) -> Known {
+fn known(Listed { id, note, .. }: Listed, content: String) -> Known {
     let before = match note.as_str() {
         "" => Before::Nothing,
         UNKNOWN => Before::Unknown,
         _ => Before::Token(note),
     };
-    Known { token: id, content: content.to_owned(), before }
+    Known { token: id, content, before }
 }
 
 /// Four lines: the back end, the model, the signature, the tool.

@@ -1,5 +1,6 @@
 //! What the tables hold and let go.
 
+use super::super::Parts;
 use super::super::change::Change;
 use super::super::sqlite_schema::MIGRATIONS;
 use super::*;
@@ -11,7 +12,9 @@ fn at(kind: Kind, id: &str) -> At<'_> {
 
 /// What is in a map.
 fn all(file: &File, owner: Owner, map: &str) -> Vec<String> {
-    let all = file.in_maps(owner, &[map.to_owned()], 9).unwrap().into_iter();
+    let (map, part) = map_and_part(map);
+    let (map, part) = ([map.to_owned()], [part.to_owned()]);
+    let all = file.in_parts(owner, &map, &|| &part, 9).unwrap().into_iter();
     all.map(|it| format!("{}={}", it.id, it.note)).collect()
 }
 
@@ -120,14 +123,25 @@ fn a_place_can_belong_to_several() {
     let (one, two) = (Owner::of("one"), Owner::of("two"));
     let at = |owner, id| At { owner, kind: Kind::Signature, id };
     let mut put = Put::new(&file.connection).unwrap();
-    put.put(at(one, "1"), b"", &[("m", "a")], i64::MAX).unwrap();
-    let place = place(two, "m");
+    put.put(at(one, "1"), b"", &[("m:p", "a")], i64::MAX).unwrap();
+    let place = Place::of(two, "m:p").number();
     file.connection.execute("UPDATE entry SET place = ?", [place]).unwrap();
-    assert_eq!(all(&file, two, "m"), [""; 0]);
-    put.put(at(two, "2"), b"", &[("m", "a")], i64::MAX).unwrap();
-    assert_eq!(all(&file, two, "m"), ["2=a"]);
-    assert_eq!(file.in_maps(two, &["m".to_owned()], 1).unwrap().len(), 1);
+    assert_eq!(all(&file, two, "m:p"), [""; 0]);
+    put.put(at(two, "2"), b"", &[("m:p", "a")], i64::MAX).unwrap();
+    assert_eq!(all(&file, two, "m:p"), ["2=a"]);
     assert!(file.get(at(one, "1")).unwrap().is_some());
+}
+
+/// Where nothing is, nobody has to know what it would be called.
+#[test]
+fn what_is_not_there_is_not_looked_for() {
+    let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
+    file.begin().unwrap();
+    let (owner, map) = (Owner::of("o"), ["m".to_owned()]);
+    let at = At { owner, kind: Kind::Signature, id: "1" };
+    Put::new(&file.connection).unwrap().put(at, b"", &[("n:p", "a")], i64::MAX).unwrap();
+    let parts: &Parts<'_> = &|| panic!("nothing is there");
+    assert!(file.in_parts(owner, &map, parts, 9).unwrap().is_empty());
 }
 
 /// r128: age alone lets go, and what is kept for ever stays.
