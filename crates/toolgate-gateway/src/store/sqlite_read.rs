@@ -33,7 +33,7 @@ pub(super) struct Noted {
 }
 
 /// So many entries of a map are told apart by their places, before any of them is read.
-const FEW: usize = 32;
+const FEW: usize = 16;
 
 /// Somebody who reads.
 #[derive(Debug)]
@@ -100,12 +100,23 @@ impl Reader {
             for (map, name) in maps.iter().enumerate() {
                 let there = self.places(Place::of(owner, name))?;
                 // Most have nothing of the kind: nobody has to know what it would be called.
-                let parts = if there.as_ref().is_some_and(Vec::is_empty) { &[] } else { parts() };
-                for (part, its) in parts.iter().enumerate() {
+                if there.as_ref().is_some_and(Vec::is_empty) {
+                    continue;
+                }
+                let mut statement = self.connection.prepare_cached(
+                    "SELECT number, note, kind, id, until FROM entry INDEXED BY entry_place
+                     WHERE place = ? AND owner = ? AND map = ? AND until > ? ORDER BY number DESC",
+                )?;
+                for (part, its) in parts().iter().enumerate() {
                     let name = part_of(name, its);
                     let place = Place::of(owner, &name).number();
-                    if there.as_ref().is_none_or(|there| there.contains(&place)) {
-                        self.in_part(owner, (map, part), &name, most, &mut all)?;
+                    if there.as_ref().is_some_and(|there| !there.contains(&place)) {
+                        continue;
+                    }
+                    let key = params![place, owner.bytes(), name, now()];
+                    let rows = statement.query_map(key, |row| noted(row, map, part))?;
+                    for row in rows.take(most) {
+                        all.push(row?);
                     }
                 }
             }
@@ -123,31 +134,6 @@ impl Reader {
         let places = statement.query_map(map.all(), |row| row.get(0))?;
         let places = places.take(FEW + 1).collect::<rusqlite::Result<Vec<i64>>>()?;
         Ok((places.len() <= FEW).then_some(places))
-    }
-
-    fn in_part(
-        &self,
-        owner: Owner,
-        (map, part): (usize, usize),
-        name: &str,
-        most: usize,
-        all: &mut Vec<(i64, Noted)>,
-    ) -> rusqlite::Result<()> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT number, note, kind, id, until FROM entry INDEXED BY entry_place
-             WHERE place = ? AND owner = ? AND map = ? AND until > ? ORDER BY number DESC",
-        )?;
-        let key = params![Place::of(owner, name).number(), owner.bytes(), name, now()];
-        let rows = statement.query_map(key, |row| {
-            let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
-            let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
-            let noted = Noted { map, part, id, note: row.get(1)?, until: row.get(4)? };
-            Ok((row.get(0)?, noted))
-        })?;
-        for row in rows.take(most) {
-            all.push(row?);
-        }
-        Ok(())
     }
 
     /// The values of a list, if it is not too old.
@@ -204,10 +190,21 @@ impl Readers {
         let (before, after) = self.0.split_at(first);
         after.iter().chain(before).find_map(|reader| match reader.try_lock() {
             Ok(reader) => Some(reader),
-            Err(TryLockError::Poisoned(reader)) => Some(reader.into_inner()),
+            Err(TryLockError::Poisoned(reader)) => {
+                let reader = reader.into_inner();
+                reader.roll_back();
+                Some(reader)
+            }
             Err(TryLockError::WouldBlock) => None,
         })
     }
+}
+
+/// What a part of a map has, and its number in the file.
+fn noted(row: &Row<'_>, map: usize, part: usize) -> rusqlite::Result<(i64, Noted)> {
+    let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
+    let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
+    Ok((row.get(0)?, Noted { map, part, id, note: row.get(1)?, until: row.get(4)? }))
 }
 
 /// The entry that is [also in](Put::also_in) a map, by the id of the row that says so.
