@@ -83,7 +83,7 @@ impl Pending {
     }
 
     /// Whether something was put into a map and may not be there yet.
-    fn has(&self, owner: Owner, map: &str) -> bool {
+    pub(super) fn has(&self, owner: Owner, map: &str) -> bool {
         self.log.has(owner, map) || self.held.as_ref().is_some_and(|held| held.has(owner, map))
     }
 

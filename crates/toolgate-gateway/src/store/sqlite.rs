@@ -159,7 +159,14 @@ impl Sqlite {
         parts: &Parts<'_>,
         most: usize,
     ) -> Vec<Listed> {
-        let put = self.shared.lock().in_parts(owner, maps, parts, most);
+        let is_pending = maps.iter().any(|map| self.shared.lock().has(owner, map));
+        let put = if is_pending {
+            // Nobody waits while it is found out what they are called.
+            parts();
+            self.shared.lock().in_parts(owner, maps, parts, most)
+        } else {
+            Vec::new()
+        };
         let mut all = match self.read(|file| file.in_parts(owner, maps, parts, most)) {
             Some(there) => there,
             None => {
