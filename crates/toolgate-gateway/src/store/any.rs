@@ -1,6 +1,7 @@
 //! Any of the stores, by what the configuration says.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -64,8 +65,24 @@ pub(super) fn id_in(map: &str, id: &str) -> String {
     [map, "/", id].concat()
 }
 
-/// What parts of maps are called, once somebody wants to know: a map may have none at all.
-pub(crate) type Parts<'p> = dyn Fn() -> &'p [String] + Sync + 'p;
+/// What somebody looks for in maps.
+#[derive(Clone, Copy)]
+pub struct Wanted<'w> {
+    pub owner: Owner,
+    pub maps: &'w [String],
+    /// What their parts are called, once somebody wants to know: a map may have none at all.
+    pub parts: &'w (dyn Fn() -> &'w [String] + Sync),
+    /// So many of each part at the most.
+    pub most: usize,
+}
+
+impl fmt::Debug for Wanted<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { owner, maps, most, .. } = self;
+        let mut shown = formatter.debug_struct("Wanted");
+        shown.field("owner", owner).field("maps", maps).field("most", most).finish_non_exhaustive()
+    }
+}
 
 /// The whole name of a part of a map. Names have no colon.
 pub(crate) fn part_of(map: &str, part: &str) -> String {
@@ -312,19 +329,12 @@ impl Store {
         }
     }
 
-    /// What was put into parts of maps last, so many of each part at the most, the latest behind the
-    /// others.
-    pub async fn in_parts(
-        &self,
-        owner: Owner,
-        maps: &[String],
-        parts: &Parts<'_>,
-        most: usize,
-    ) -> Vec<Listed> {
+    /// What was put into parts of maps last, the latest behind the others.
+    pub async fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Listed> {
         match &self.place {
-            Place::Memory(memory) => memory.in_parts(owner, maps, parts, most),
-            Place::Sqlite(sqlite) => sqlite.in_parts(owner, maps, parts, most).await,
-            Place::Valkey(valkey) => valkey.in_parts(owner, maps, parts(), most).await,
+            Place::Memory(memory) => memory.in_parts(wanted),
+            Place::Sqlite(sqlite) => sqlite.in_parts(wanted).await,
+            Place::Valkey(valkey) => valkey.in_parts(wanted).await,
         }
     }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::Wanted;
 use super::change::{At, changes};
 use super::log::Log;
 use super::pending::{Ask, Later, Pending, Read};
@@ -374,7 +375,8 @@ impl Home {
                     let _ = reply.send(list);
                 }
                 Read::Parts(owner, maps, parts, most, reply) => {
-                    let there = file.in_parts(owner, &maps, &|| &parts, most);
+                    let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most };
+                    let there = file.in_parts(wanted);
                     let _ = reply.send(noted(there).unwrap_or_default());
                 }
             }

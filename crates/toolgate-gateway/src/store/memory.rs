@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Kind, Listed, Parts, id_in, last_of, part_of};
+use super::{Kind, Listed, Wanted, id_in, last_of, part_of};
 use crate::auth::Owner;
 
 /// So many times what is wanted of a map is looked at, and so much of it in any case.
@@ -77,13 +77,8 @@ impl Memory {
             .map_or_else(Vec::new, |entry| entry.values.clone())
     }
 
-    pub(super) fn in_parts(
-        &self,
-        owner: Owner,
-        maps: &[String],
-        parts: &Parts<'_>,
-        most: usize,
-    ) -> Vec<Listed> {
+    pub(super) fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Listed> {
+        let Wanted { owner, maps, parts, most } = wanted;
         let text = |note: &Bytes| String::from_utf8_lossy(note).into_owned();
         let mut all: Vec<(u64, Listed)> = Vec::new();
         for (map, name) in maps.iter().enumerate().filter(|(_, name)| self.has(owner, name)) {

@@ -11,7 +11,7 @@ use super::change::{At, Change};
 use super::log::Log;
 use super::sqlite_file::now;
 use super::sqlite_read::{Kept, Noted};
-use super::{Kind, Parts, part_of};
+use super::{Kind, Wanted, part_of};
 use crate::auth::Owner;
 
 /// What waits for the thread.
@@ -87,15 +87,9 @@ impl Pending {
         self.log.has(owner, map) || self.held.as_ref().is_some_and(|held| held.has(owner, map))
     }
 
-    /// What was put into parts of maps and is not there yet, each id once in a part, so many of the last
-    /// of each at the most, in that order.
-    pub(super) fn in_parts(
-        &self,
-        owner: Owner,
-        maps: &[String],
-        parts: &Parts<'_>,
-        most: usize,
-    ) -> Vec<Noted> {
+    /// What was put into parts of maps last and is not there yet, each id once in a part, in that order.
+    pub(super) fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Noted> {
+        let Wanted { owner, maps, parts, most } = wanted;
         let (mut all, now) = (Vec::new(), now());
         let maps = maps.iter().enumerate().filter(|(_, map)| self.has(owner, map));
         let parts = maps.flat_map(|(number, map)| {
@@ -261,7 +255,8 @@ mod tests {
         let all = |pending: &Pending, owner, map, most| {
             let maps: Vec<String> = str::split(map, ' ').map(str::to_owned).collect();
             let parts = ["p".to_owned()];
-            let all = pending.in_parts(owner, &maps, &|| &parts, most).into_iter();
+            let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most };
+            let all = pending.in_parts(wanted).into_iter();
             all.map(|it| format!("{}:{}={}", maps[it.map], it.id, it.note)).collect::<Vec<_>>()
         };
         assert_eq!(all(&pending, owner, "m", 9), ["m:3=b/c", "m:4=a", "m:1=d"]);
@@ -326,8 +321,9 @@ mod tests {
         let check = |pending: &Pending, value: &'static [u8], list: &[&str]| {
             let found = pending.value(at(Kind::Signature, "a"));
             assert_eq!(found, Some(Some(Bytes::from_static(value))));
-            let (map, part) = (["m".to_owned()], ["p".to_owned()]);
-            assert_eq!(pending.in_parts(Owner::of("o"), &map, &|| &part, 9).len(), 1);
+            let (owner, maps, parts) = (Owner::of("o"), ["m".to_owned()], ["p".to_owned()]);
+            let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most: 9 };
+            assert_eq!(pending.in_parts(wanted).len(), 1);
             let mut all = Vec::new();
             pending.complete(at(Kind::Log, "l"), &mut all);
             assert_eq!(all, list);

@@ -30,7 +30,7 @@ use super::recent::Recent;
 use super::sqlite_file::{File, Refused, now, until};
 use super::sqlite_read::{Kept, Noted, Reader, Readers};
 use super::tail::{self, LOOK, Place, TAILS, Tail};
-use super::{Kind, Listed, Opening, Parts, StoreError, last_of};
+use super::{Kind, Listed, Opening, StoreError, Wanted, last_of};
 use crate::auth::Owner;
 use crate::metrics::StoreMetrics;
 
@@ -152,22 +152,17 @@ impl Sqlite {
         self.asked(ask).await.unwrap_or_default()
     }
 
-    pub(super) async fn in_parts(
-        &self,
-        owner: Owner,
-        maps: &[String],
-        parts: &Parts<'_>,
-        most: usize,
-    ) -> Vec<Listed> {
+    pub(super) async fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Listed> {
+        let Wanted { owner, maps, parts, most } = wanted;
         let is_pending = maps.iter().any(|map| self.shared.lock().has(owner, map));
         let put = if is_pending {
             // Nobody waits while it is found out what they are called.
             parts();
-            self.shared.lock().in_parts(owner, maps, parts, most)
+            self.shared.lock().in_parts(wanted)
         } else {
             Vec::new()
         };
-        let mut all = match self.read(|file| file.in_parts(owner, maps, parts, most)) {
+        let mut all = match self.read(|file| file.in_parts(wanted)) {
             Some(there) => there,
             None => {
                 let (maps, parts) = (maps.to_vec(), parts().to_vec());

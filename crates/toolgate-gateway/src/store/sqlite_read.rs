@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::change::At;
 use super::sqlite_file::{Place, now};
-use super::{Kind, Parts, part_of};
+use super::{Kind, Wanted, part_of};
 use crate::auth::Owner;
 
 /// A value, and until when it is kept.
@@ -86,15 +86,9 @@ impl Reader {
         found
     }
 
-    /// What was put into parts of maps last and is not too old, so many of each part at the most, in
-    /// that order.
-    pub(super) fn in_parts(
-        &self,
-        owner: Owner,
-        maps: &[String],
-        parts: &Parts<'_>,
-        most: usize,
-    ) -> rusqlite::Result<Vec<Noted>> {
+    /// What was put into parts of maps last and is not too old, in that order.
+    pub(super) fn in_parts(&self, wanted: Wanted<'_>) -> rusqlite::Result<Vec<Noted>> {
+        let Wanted { owner, maps, parts, most } = wanted;
         let mut all = Vec::new();
         self.at_once(|| {
             for (map, name) in maps.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Kind, Opening, Store};
+use super::{Kind, Opening, Store, Wanted};
 use crate::auth::Owner;
 use crate::config::{Secret, StoreKind};
 use crate::metrics::StoreMetrics;
@@ -100,7 +100,8 @@ async fn maps(store: &Store) {
     let (one, two) = (Owner::of("one"), Owner::of("two"));
     let last = async |owner: Owner, map: &str, most| {
         let (maps, parts) = (ids(&map.split(' ').collect::<Vec<_>>()), ids(&["q", "p"]));
-        let listed = store.in_parts(owner, &maps, &|| &parts, most).await.into_iter();
+        let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most };
+        let listed = store.in_parts(wanted).await.into_iter();
         listed.map(|it| format!("{}={}", it.id, it.note)).collect::<Vec<_>>()
     };
     let all = async |owner: Owner, map: &str| last(owner, map, 9).await;
@@ -150,8 +151,9 @@ async fn maps(store: &Store) {
         put(one, &format!("b{number:02}"), &[(&map, "x")], LONG);
     }
     for _ in ["from where it waits", "from where it is kept"] {
-        let parts = ids(&["7", "none", "3"]);
-        let listed = store.in_parts(one, &ids(&["none", "big"]), &|| &parts, 9).await;
+        let (maps, parts) = (ids(&["none", "big"]), ids(&["7", "none", "3"]));
+        let wanted = Wanted { owner: one, maps: &maps, parts: &|| &parts, most: 9 };
+        let listed = store.in_parts(wanted).await;
         let listed: Vec<_> = listed.iter().map(|it| (it.map, it.part, it.id.as_str())).collect();
         assert_eq!(listed, [(1, 2, "b03"), (1, 0, "b07"), (1, 2, "b23"), (1, 0, "b27")]);
         store.flush().await;
@@ -229,8 +231,9 @@ async fn valkey_holds_the_contract() {
     two.put_in(owner, Kind::Signature, "2", bytes("x"), &[("m:p", "a")], LONG);
     // Which of two processes was first within a millisecond, nobody knows.
     let both = async |store: &Store| {
-        let parts = ids(&["p"]);
-        let all = store.in_parts(owner, &ids(&["m"]), &|| &parts, 2).await.into_iter();
+        let (maps, parts) = (ids(&["m"]), ids(&["p"]));
+        let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most: 2 };
+        let all = store.in_parts(wanted).await.into_iter();
         let mut all: Vec<_> = all.map(|it| format!("{}={}", it.note, it.id)).collect();
         all.sort();
         all

@@ -21,7 +21,7 @@ use redis::{Client, Cmd, FromRedisValue, RedisResult};
 use tokio::sync::{mpsc, oneshot};
 
 use super::valkey_server::{self, PATIENCE, Shared, Write};
-use super::{Kind, Listed, Opening, StoreError, id_in, last_of, part_of};
+use super::{Kind, Listed, Opening, StoreError, Wanted, id_in, last_of, part_of};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -166,13 +166,9 @@ impl Valkey {
         }
     }
 
-    pub(super) async fn in_parts(
-        &self,
-        owner: Owner,
-        maps: &[String],
-        parts: &[String],
-        most: usize,
-    ) -> Vec<Listed> {
+    pub(super) async fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Listed> {
+        let Wanted { owner, maps, most, .. } = wanted;
+        let parts = (wanted.parts)();
         let all = maps.iter().flat_map(|map| parts.iter().map(move |part| part_of(map, part)));
         let all: Vec<String> = all.collect();
         if all.is_empty() {

@@ -21,7 +21,7 @@ use super::lineup::{Before, Known, Said, lined_up};
 use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
-use crate::store::{Kind, Listed, Parts, part_of};
+use crate::store::{Kind, Listed, Wanted, part_of};
 
 /// Keeps a call of an answer, also one that Gemini left unsigned: it must not find another's
 /// signature.
@@ -120,13 +120,18 @@ async fn by_content(
     trace: &Trace,
     mut lost: Vec<usize>,
 ) -> Option<String> {
-    let most = LATEST.max(TIMES * lost.len());
     let contents = OnceLock::new();
-    let mut listings = {
+    let mut listings = vec![Vec::new(); trace.names.len()];
+    {
         let request = &*request;
-        let contents = || contents.get_or_init(|| Contents::of(request));
-        listed(app, owner, trace, &|| &contents().different, most).await
-    };
+        let different = || &*contents.get_or_init(|| Contents::of(request)).different;
+        let most = LATEST.max(TIMES * lost.len());
+        let wanted = Wanted { owner, maps: &trace.names, parts: &different, most };
+        for it in app.store.in_parts(wanted).await {
+            let content = different()[it.part].clone();
+            listings[it.map].push(known(it, content));
+        }
+    }
     // What goes by all names is this conversation's; what goes by one may be another's that began
     // alike, or that of a helper with the same session.
     if let [first, second] = &listings[..] {
@@ -169,22 +174,6 @@ impl Contents {
         different.dedup();
         Self { all, different }
     }
-}
-
-/// The latest calls that say one of these, for each name of a session.
-async fn listed(
-    app: &App,
-    owner: Owner,
-    trace: &Trace,
-    contents: &Parts<'_>,
-    most: usize,
-) -> Vec<Vec<Known>> {
-    let mut listings = vec![Vec::new(); trace.names.len()];
-    for it in app.store.in_parts(owner, &trace.names, contents, most).await {
-        let content = contents()[it.part].clone();
-        listings[it.map].push(known(it, content));
-    }
-    listings
 }
 
 /// Signs the lost calls whose tokens are known. Says which.

@@ -1,6 +1,6 @@
 //! What the tables hold and let go.
 
-use super::super::Parts;
+use super::super::Wanted;
 use super::super::change::Change;
 use super::super::sqlite_schema::MIGRATIONS;
 use super::*;
@@ -13,8 +13,9 @@ fn at(kind: Kind, id: &str) -> At<'_> {
 /// What is in a map.
 fn all(file: &File, owner: Owner, map: &str) -> Vec<String> {
     let (map, part) = map_and_part(map);
-    let (map, part) = ([map.to_owned()], [part.to_owned()]);
-    let all = file.in_parts(owner, &map, &|| &part, 9).unwrap().into_iter();
+    let (maps, parts) = ([map.to_owned()], [part.to_owned()]);
+    let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most: 9 };
+    let all = file.in_parts(wanted).unwrap().into_iter();
     all.map(|it| format!("{}={}", it.id, it.note)).collect()
 }
 
@@ -137,11 +138,12 @@ fn a_place_can_belong_to_several() {
 fn what_is_not_there_is_not_looked_for() {
     let mut file = File::new(Connection::open_in_memory().unwrap(), 1 << 20).unwrap();
     file.begin().unwrap();
-    let (owner, map) = (Owner::of("o"), ["m".to_owned()]);
+    let (owner, maps) = (Owner::of("o"), ["m".to_owned()]);
     let at = At { owner, kind: Kind::Signature, id: "1" };
     Put::new(&file.connection).unwrap().put(at, b"", &[("n:p", "a")], i64::MAX).unwrap();
-    let parts: &Parts<'_> = &|| panic!("nothing is there");
-    assert!(file.in_parts(owner, &map, parts, 9).unwrap().is_empty());
+    let parts = || -> &[String] { panic!("nothing is there") };
+    let wanted = Wanted { owner, maps: &maps, parts: &parts, most: 9 };
+    assert!(file.in_parts(wanted).unwrap().is_empty());
 }
 
 /// r128: age alone lets go, and what is kept for ever stays.
