@@ -70,17 +70,22 @@ pub(super) fn id_in(map: &str, id: &str) -> String {
 pub struct Wanted<'w> {
     pub owner: Owner,
     pub maps: &'w [String],
-    /// What their parts are called, once somebody wants to know: a map may have none at all.
-    pub parts: &'w (dyn Fn() -> &'w [String] + Sync),
-    /// So many of each part at the most.
+    /// Which parts, once somebody wants to know: a map may have none at all.
+    pub parts: &'w (dyn Fn() -> &'w [Part] + Sync),
+}
+
+/// A part of a map that is looked for.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub name: String,
+    /// So many of the last that it has.
     pub most: usize,
 }
 
 impl fmt::Debug for Wanted<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { owner, maps, most, .. } = self;
         let mut shown = formatter.debug_struct("Wanted");
-        shown.field("owner", owner).field("maps", maps).field("most", most).finish_non_exhaustive()
+        shown.field("owner", &self.owner).field("maps", &self.maps).finish_non_exhaustive()
     }
 }
 
@@ -95,13 +100,13 @@ pub(super) fn map_and_part(name: &str) -> (&str, &str) {
 }
 
 /// The last of what each part has.
-pub(super) fn last_of(mut all: Vec<Listed>, most: usize) -> Vec<Listed> {
+pub(super) fn last_of(mut all: Vec<Listed>, parts: &[Part]) -> Vec<Listed> {
     let mut more: HashMap<(usize, usize), usize> = HashMap::new();
     all.iter().for_each(|it| *more.entry((it.map, it.part)).or_default() += 1);
     all.retain(|it| {
         let more = more.entry((it.map, it.part)).or_default();
         *more -= 1;
-        *more < most
+        *more < parts[it.part].most
     });
     all
 }

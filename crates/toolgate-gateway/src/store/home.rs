@@ -374,8 +374,8 @@ impl Home {
                     self.shared.lock().complete(at, &mut list);
                     let _ = reply.send(list);
                 }
-                Read::Parts(owner, maps, parts, most, reply) => {
-                    let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most };
+                Read::Parts(owner, maps, parts, reply) => {
+                    let wanted = Wanted { owner, maps: &maps, parts: &|| &parts };
                     let there = file.in_parts(wanted);
                     let _ = reply.send(noted(there).unwrap_or_default());
                 }

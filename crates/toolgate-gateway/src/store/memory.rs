@@ -78,19 +78,20 @@ impl Memory {
     }
 
     pub(super) fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Listed> {
-        let Wanted { owner, maps, parts, most } = wanted;
+        let Wanted { owner, maps, parts } = wanted;
         let text = |note: &Bytes| String::from_utf8_lossy(note).into_owned();
         let mut all: Vec<(u64, Listed)> = Vec::new();
         for (map, name) in maps.iter().enumerate().filter(|(_, name)| self.has(owner, name)) {
             for (part, its) in parts().iter().enumerate() {
-                let noted = self.noted_in(owner, &part_of(name, its), most).into_iter();
+                let noted = self.noted_in(owner, &part_of(name, &its.name), its.most).into_iter();
                 all.extend(noted.map(|Noted { number, id, note }| {
                     (number, Listed { map, part, id, note: text(&note) })
                 }));
             }
         }
         all.sort_unstable_by_key(|(number, _)| *number);
-        last_of(all.into_iter().map(|(_, listed)| listed).collect(), most)
+        let listed: Vec<Listed> = all.into_iter().map(|(_, listed)| listed).collect();
+        if listed.is_empty() { listed } else { last_of(listed, parts()) }
     }
 
     /// Whether there is anything in a map.

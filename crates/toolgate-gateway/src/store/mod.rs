@@ -28,4 +28,4 @@ mod valkey;
 mod valkey_server;
 
 use any::{KEY, Shape, id_in, last_of, map_and_part, owner_of_the_gateway};
-pub(crate) use any::{Kind, Listed, Opening, Store, StoreError, Wanted, part_of};
+pub(crate) use any::{Kind, Listed, Opening, Part, Store, StoreError, Wanted, part_of};

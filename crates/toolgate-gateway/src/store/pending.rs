@@ -11,7 +11,7 @@ use super::change::{At, Change};
 use super::log::Log;
 use super::sqlite_file::now;
 use super::sqlite_read::{Kept, Noted};
-use super::{Kind, Wanted, part_of};
+use super::{Kind, Part, Wanted, part_of};
 use crate::auth::Owner;
 
 /// What waits for the thread.
@@ -43,7 +43,7 @@ pub(super) enum Ask {
 pub(super) enum Read {
     Get(Owner, Kind, Vec<String>, oneshot::Sender<Vec<Option<Kept>>>),
     List(Owner, Kind, String, oneshot::Sender<Vec<Bytes>>),
-    Parts(Owner, Vec<String>, Vec<String>, usize, oneshot::Sender<Vec<Noted>>),
+    Parts(Owner, Vec<String>, Vec<Part>, oneshot::Sender<Vec<Noted>>),
 }
 
 /// What can be done only when all that was written before is in its place.
@@ -89,14 +89,14 @@ impl Pending {
 
     /// What was put into parts of maps last and is not there yet, each id once in a part, in that order.
     pub(super) fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Noted> {
-        let Wanted { owner, maps, parts, most } = wanted;
+        let Wanted { owner, maps, parts } = wanted;
         let (mut all, now) = (Vec::new(), now());
         let maps = maps.iter().enumerate().filter(|(_, map)| self.has(owner, map));
         let parts = maps.flat_map(|(number, map)| {
             let parts = parts().iter().enumerate();
-            parts.map(move |(part, its)| ((number, part), part_of(map, its)))
+            parts.map(move |(part, its)| ((number, part), part_of(map, &its.name), its.most))
         });
-        for (which, name) in parts {
+        for (which, name, most) in parts {
             let (mut seen, mut count) = (HashSet::new(), 0);
             let held = self.held.iter().flat_map(|held| held.in_part(owner, which, &name));
             let held = held.map(|(start, noted)| (false, start, noted));
@@ -254,8 +254,8 @@ mod tests {
         }
         let all = |pending: &Pending, owner, map, most| {
             let maps: Vec<String> = str::split(map, ' ').map(str::to_owned).collect();
-            let parts = ["p".to_owned()];
-            let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most };
+            let parts = [Part { name: "p".to_owned(), most }];
+            let wanted = Wanted { owner, maps: &maps, parts: &|| &parts };
             let all = pending.in_parts(wanted).into_iter();
             all.map(|it| format!("{}:{}={}", maps[it.map], it.id, it.note)).collect::<Vec<_>>()
         };
@@ -321,8 +321,9 @@ mod tests {
         let check = |pending: &Pending, value: &'static [u8], list: &[&str]| {
             let found = pending.value(at(Kind::Signature, "a"));
             assert_eq!(found, Some(Some(Bytes::from_static(value))));
-            let (owner, maps, parts) = (Owner::of("o"), ["m".to_owned()], ["p".to_owned()]);
-            let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most: 9 };
+            let (owner, maps) = (Owner::of("o"), ["m".to_owned()]);
+            let parts = [Part { name: "p".to_owned(), most: 9 }];
+            let wanted = Wanted { owner, maps: &maps, parts: &|| &parts };
             assert_eq!(pending.in_parts(wanted).len(), 1);
             let mut all = Vec::new();
             pending.complete(at(Kind::Log, "l"), &mut all);

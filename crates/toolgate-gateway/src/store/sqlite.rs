@@ -153,7 +153,7 @@ impl Sqlite {
     }
 
     pub(super) async fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Listed> {
-        let Wanted { owner, maps, parts, most } = wanted;
+        let Wanted { owner, maps, parts } = wanted;
         let is_pending = maps.iter().any(|map| self.shared.lock().has(owner, map));
         let put = if is_pending {
             // Nobody waits while it is found out what they are called.
@@ -166,7 +166,7 @@ impl Sqlite {
             Some(there) => there,
             None => {
                 let (maps, parts) = (maps.to_vec(), parts().to_vec());
-                let ask = |reply| Ask::Read(Read::Parts(owner, maps, parts, most, reply));
+                let ask = |reply| Ask::Read(Read::Parts(owner, maps, parts, reply));
                 self.asked(ask).await.unwrap_or_default()
             }
         };
@@ -180,7 +180,8 @@ impl Sqlite {
             all.retain(|it| it.until > now);
         }
         let listed = |Noted { map, part, id, note, .. }| Listed { map, part, id, note };
-        last_of(all.into_iter().map(listed).collect(), most)
+        let all: Vec<Listed> = all.into_iter().map(listed).collect();
+        if all.is_empty() { all } else { last_of(all, parts()) }
     }
 
     pub(super) fn put(

@@ -88,7 +88,7 @@ impl Reader {
 
     /// What was put into parts of maps last and is not too old, in that order.
     pub(super) fn in_parts(&self, wanted: Wanted<'_>) -> rusqlite::Result<Vec<Noted>> {
-        let Wanted { owner, maps, parts, most } = wanted;
+        let Wanted { owner, maps, parts } = wanted;
         let mut all = Vec::new();
         self.at_once(|| {
             for (map, name) in maps.iter().enumerate() {
@@ -102,14 +102,14 @@ impl Reader {
                      WHERE place = ? AND owner = ? AND map = ? AND until > ? ORDER BY number DESC",
                 )?;
                 for (part, its) in parts().iter().enumerate() {
-                    let name = part_of(name, its);
+                    let name = part_of(name, &its.name);
                     let place = Place::of(owner, &name).number();
                     if there.as_ref().is_some_and(|there| !there.contains(&place)) {
                         continue;
                     }
                     let key = params![place, owner.bytes(), name, now()];
                     let rows = statement.query_map(key, |row| noted(row, map, part))?;
-                    for row in rows.take(most) {
+                    for row in rows.take(its.most) {
                         all.push(row?);
                     }
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Kind, Opening, Store, Wanted};
+use super::{Kind, Opening, Part, Store, Wanted};
 use crate::auth::Owner;
 use crate::config::{Secret, StoreKind};
 use crate::metrics::StoreMetrics;
@@ -18,6 +18,10 @@ fn bytes(text: &str) -> Bytes {
 
 fn ids(ids: &[&str]) -> Vec<String> {
     ids.iter().map(|id| (*id).to_owned()).collect()
+}
+
+fn parts(names: &[&str], most: usize) -> Vec<Part> {
+    ids(names).into_iter().map(|name| Part { name, most }).collect()
 }
 
 /// A file of its own, gone when dropped.
@@ -99,8 +103,8 @@ async fn lists(store: &Store) {
 async fn maps(store: &Store) {
     let (one, two) = (Owner::of("one"), Owner::of("two"));
     let last = async |owner: Owner, map: &str, most| {
-        let (maps, parts) = (ids(&map.split(' ').collect::<Vec<_>>()), ids(&["q", "p"]));
-        let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most };
+        let (maps, parts) = (ids(&map.split(' ').collect::<Vec<_>>()), parts(&["q", "p"], most));
+        let wanted = Wanted { owner, maps: &maps, parts: &|| &parts };
         let listed = store.in_parts(wanted).await.into_iter();
         listed.map(|it| format!("{}={}", it.id, it.note)).collect::<Vec<_>>()
     };
@@ -151,8 +155,8 @@ async fn maps(store: &Store) {
         put(one, &format!("b{number:02}"), &[(&map, "x")], LONG);
     }
     for _ in ["from where it waits", "from where it is kept"] {
-        let (maps, parts) = (ids(&["none", "big"]), ids(&["7", "none", "3"]));
-        let wanted = Wanted { owner: one, maps: &maps, parts: &|| &parts, most: 9 };
+        let (maps, parts) = (ids(&["none", "big"]), parts(&["7", "none", "3"], 9));
+        let wanted = Wanted { owner: one, maps: &maps, parts: &|| &parts };
         let listed = store.in_parts(wanted).await;
         let listed: Vec<_> = listed.iter().map(|it| (it.map, it.part, it.id.as_str())).collect();
         assert_eq!(listed, [(1, 2, "b03"), (1, 0, "b07"), (1, 2, "b23"), (1, 0, "b27")]);
@@ -231,8 +235,8 @@ async fn valkey_holds_the_contract() {
     two.put_in(owner, Kind::Signature, "2", bytes("x"), &[("m:p", "a")], LONG);
     // Which of two processes was first within a millisecond, nobody knows.
     let both = async |store: &Store| {
-        let (maps, parts) = (ids(&["m"]), ids(&["p"]));
-        let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most: 2 };
+        let (maps, parts) = (ids(&["m"]), parts(&["p"], 2));
+        let wanted = Wanted { owner, maps: &maps, parts: &|| &parts };
         let all = store.in_parts(wanted).await.into_iter();
         let mut all: Vec<_> = all.map(|it| format!("{}={}", it.note, it.id)).collect();
         all.sort();

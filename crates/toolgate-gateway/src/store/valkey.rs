@@ -21,7 +21,7 @@ use redis::{Client, Cmd, FromRedisValue, RedisResult};
 use tokio::sync::{mpsc, oneshot};
 
 use super::valkey_server::{self, PATIENCE, Shared, Write};
-use super::{Kind, Listed, Opening, StoreError, Wanted, id_in, last_of, part_of};
+use super::{Kind, Listed, Opening, Part, StoreError, Wanted, id_in, last_of, part_of};
 use crate::auth::Owner;
 use crate::clock;
 
@@ -167,23 +167,24 @@ impl Valkey {
     }
 
     pub(super) async fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Listed> {
-        let Wanted { owner, maps, most, .. } = wanted;
-        let parts = (wanted.parts)();
-        let all = maps.iter().flat_map(|map| parts.iter().map(move |part| part_of(map, part)));
-        let all: Vec<String> = all.collect();
+        let Wanted { owner, maps, parts } = wanted;
+        let parts = parts();
+        let of = |map: &String, part: &Part| (part_of(map, &part.name), part.most);
+        let all = maps.iter().flat_map(|map| parts.iter().map(move |part| of(map, part)));
+        let all: Vec<(String, usize)> = all.collect();
         if all.is_empty() {
             return Vec::new();
         }
         self.catch_up().await;
         let mut commands = redis::pipe();
-        for map in &all {
+        for (map, most) in &all {
             let range = commands.cmd("ZREVRANGE").arg(name(owner, Kind::Map, map));
             range.arg(0).arg(most.saturating_sub(1)).arg("WITHSCORES");
         }
         let there: Option<Vec<Vec<(Bytes, f64)>>> =
             self.talk(async |server| commands.query_async(server).await).await;
         let mut noted: Vec<(usize, String, Note)> = Vec::new();
-        for (which, name) in all.iter().enumerate() {
+        for (which, (name, most)) in all.iter().enumerate() {
             match there.as_ref().and_then(|there| there.get(which)) {
                 Some(there) => {
                     let members = there.iter();
@@ -196,7 +197,7 @@ impl Valkey {
                     }
                 }
                 None => {
-                    let here = self.shared.copy.noted_in(owner, name, most).into_iter();
+                    let here = self.shared.copy.noted_in(owner, name, *most).into_iter();
                     noted.extend(
                         here.filter_map(|it| Some((which, it.id, Note::of_kept(&it.note)?))),
                     );
@@ -214,7 +215,7 @@ impl Valkey {
             id,
             note,
         };
-        last_of(noted.into_iter().map(listed).collect(), most)
+        last_of(noted.into_iter().map(listed).collect(), parts)
     }
 
     pub(super) fn append(

@@ -21,7 +21,7 @@ use super::lineup::{Before, Known, Said, lined_up};
 use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
-use crate::store::{Kind, Listed, Wanted, part_of};
+use crate::store::{Kind, Listed, Part, Wanted, part_of};
 
 /// Keeps a call of an answer, also one that Gemini left unsigned: it must not find another's
 /// signature.
@@ -106,9 +106,9 @@ fn is_own(token: &str) -> bool {
     token.starts_with("tg")
 }
 
-/// So many calls of a session that say the same are looked through, and so many times those looked for:
-/// conversations that began alike may have made others since.
-const LATEST: usize = 128;
+/// So many calls of a session that say the same are looked through, and so many times as many as there
+/// are: conversations that began alike may have made others since.
+const LATEST: usize = 32;
 const TIMES: usize = 2;
 
 /// Signs lost calls that say what calls of the session have said. Returns the last call's token, if it
@@ -125,10 +125,9 @@ async fn by_content(
     {
         let request = &*request;
         let different = || &*contents.get_or_init(|| Contents::of(request)).different;
-        let most = LATEST.max(TIMES * lost.len());
-        let wanted = Wanted { owner, maps: &trace.names, parts: &different, most };
+        let wanted = Wanted { owner, maps: &trace.names, parts: &different };
         for it in app.store.in_parts(wanted).await {
-            let content = different()[it.part].clone();
+            let content = different()[it.part].name.clone();
             listings[it.map].push(known(it, content));
         }
     }
@@ -163,15 +162,20 @@ async fn by_content(
 /// What the calls of a request say, one after the other, and each thing once.
 struct Contents {
     all: Vec<String>,
-    different: Vec<String>,
+    different: Vec<Part>,
 }
 
 impl Contents {
     fn of(request: &Request<'_>) -> Self {
         let all: Vec<String> = request.calls().map(content_key).collect();
-        let mut different = all.clone();
-        different.sort_unstable();
-        different.dedup();
+        let mut sorted: Vec<&String> = all.iter().collect();
+        sorted.sort_unstable();
+        let alike = sorted.chunk_by(|one, other| one == other);
+        let part = |alike: &[&String]| Part {
+            name: alike[0].clone(),
+            most: LATEST.max(TIMES * alike.len()),
+        };
+        let different = alike.map(part).collect();
         Self { all, different }
     }
 }

@@ -1,8 +1,8 @@
 //! What the tables hold and let go.
 
-use super::super::Wanted;
 use super::super::change::Change;
 use super::super::sqlite_schema::MIGRATIONS;
+use super::super::{Part, Wanted};
 use super::*;
 
 /// Where something of one owner is.
@@ -13,8 +13,8 @@ fn at(kind: Kind, id: &str) -> At<'_> {
 /// What is in a map.
 fn all(file: &File, owner: Owner, map: &str) -> Vec<String> {
     let (map, part) = map_and_part(map);
-    let (maps, parts) = ([map.to_owned()], [part.to_owned()]);
-    let wanted = Wanted { owner, maps: &maps, parts: &|| &parts, most: 9 };
+    let (maps, parts) = ([map.to_owned()], [Part { name: part.to_owned(), most: 9 }]);
+    let wanted = Wanted { owner, maps: &maps, parts: &|| &parts };
     let all = file.in_parts(wanted).unwrap().into_iter();
     all.map(|it| format!("{}={}", it.id, it.note)).collect()
 }
@@ -141,8 +141,8 @@ fn what_is_not_there_is_not_looked_for() {
     let (owner, maps) = (Owner::of("o"), ["m".to_owned()]);
     let at = At { owner, kind: Kind::Signature, id: "1" };
     Put::new(&file.connection).unwrap().put(at, b"", &[("n:p", "a")], i64::MAX).unwrap();
-    let parts = || -> &[String] { panic!("nothing is there") };
-    let wanted = Wanted { owner, maps: &maps, parts: &parts, most: 9 };
+    let parts = || -> &[Part] { panic!("nothing is there") };
+    let wanted = Wanted { owner, maps: &maps, parts: &parts };
     assert!(file.in_parts(wanted).unwrap().is_empty());
 }
 
