@@ -168,7 +168,7 @@ async fn requests(toolgate: &Path, other: Option<&Path>, less: usize, case: &str
     let (folder, beside) = (Folder::new("requests")?, Folder::new("beside")?);
     let cassette = cases::cassette(&folder.0)?;
     let sim = Target::sim(toolgate, "--replay", &cassette).await?;
-    let (what, memory) = match other {
+    let (what, base) = match other {
         Some(other) => {
             let target = Target::gateway_on(other, &sim.url, &beside.store(), &[]).await?;
             ("other µs", target)
@@ -184,7 +184,7 @@ async fn requests(toolgate: &Path, other: Option<&Path>, less: usize, case: &str
             let alone: Bodies = Arc::new(move |number| vec![it.numbered(number)]);
             let together: Bodies = Arc::new(move |_| vec![one.clone()]);
             for (name, bodies) in [(name, alone), ("  all in one conversation", together)] {
-                let sides = [(&memory, Arc::clone(&bodies)), (&sqlite, bodies)];
+                let sides = [(&base, Arc::clone(&bodies)), (&sqlite, bodies)];
                 compare(name, "/v1/messages", sides, requests).await?;
             }
         }
@@ -201,19 +201,18 @@ async fn compare(
     requests: usize,
 ) -> Result<()> {
     const ROUNDS: usize = 15;
-    const TURNS: usize = 16;
-    let uris = [sides[0].0, sides[1].0].map(|it| format!("{}{path}", it.url).parse::<Uri>());
-    let [first, second] = uris;
-    let uris = [first?, second?];
+    const SLICES: usize = 16;
+    let uri = |which: usize| format!("{}{path}", sides[which].0.url).parse::<Uri>();
+    let uris = [uri(0)?, uri(1)?];
     let mut clients = [Clients::of(&uris[0]).await?, Clients::of(&uris[1]).await?];
-    let some = (requests / TURNS).max(CONNECTIONS);
+    let some = (requests / SLICES).max(CONNECTIONS);
     let mut rounds: Vec<[f64; 2]> = Vec::new();
     let mut number = 0;
     for round in 0..=ROUNDS {
         let before = [sides[0].0.cpu()?, sides[1].0.cpu()?];
-        for turn in 0..TURNS {
+        for slice in 0..SLICES {
             // Who is first has colder caches.
-            for which in [turn % 2, 1 - turn % 2] {
+            for which in [slice % 2, 1 - slice % 2] {
                 clients[which].send(&uris[which], &sides[which].1, number, some).await?;
                 number += some;
             }
@@ -222,7 +221,7 @@ async fn compare(
         tokio::time::sleep(HOME).await;
         let cost = |which: usize| -> Result<f64> {
             let cpu = sides[which].0.cpu()?.saturating_sub(before[which]);
-            Ok(cpu.as_secs_f64() * 1e6 / (some * TURNS) as f64)
+            Ok(cpu.as_secs_f64() * 1e6 / (some * SLICES) as f64)
         };
         // The first round fills caches.
         if round > 0 {

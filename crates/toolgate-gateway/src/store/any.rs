@@ -99,8 +99,12 @@ pub(super) fn map_and_part(name: &str) -> (&str, &str) {
     name.split_once(':').unwrap_or((name, ""))
 }
 
-/// The last of what each part has.
-pub(super) fn last_of(mut all: Vec<Listed>, parts: &[Part]) -> Vec<Listed> {
+/// As many of the last of each part as are wanted.
+pub(super) fn last_of(mut all: Vec<Listed>, wanted: Wanted<'_>) -> Vec<Listed> {
+    if all.is_empty() {
+        return all;
+    }
+    let parts = (wanted.parts)();
     let mut more: HashMap<(usize, usize), usize> = HashMap::new();
     all.iter().for_each(|it| *more.entry((it.map, it.part)).or_default() += 1);
     all.retain(|it| {

@@ -90,8 +90,7 @@ impl Memory {
             }
         }
         all.sort_unstable_by_key(|(number, _)| *number);
-        let listed: Vec<Listed> = all.into_iter().map(|(_, listed)| listed).collect();
-        if listed.is_empty() { listed } else { last_of(listed, parts()) }
+        last_of(all.into_iter().map(|(_, listed)| listed).collect(), wanted)
     }
 
     /// Whether there is anything in a map.

@@ -154,7 +154,10 @@ impl Sqlite {
 
     pub(super) async fn in_parts(&self, wanted: Wanted<'_>) -> Vec<Listed> {
         let Wanted { owner, maps, parts } = wanted;
-        let is_pending = maps.iter().any(|map| self.shared.lock().has(owner, map));
+        let is_pending = {
+            let pending = self.shared.lock();
+            maps.iter().any(|map| pending.has(owner, map))
+        };
         let put = if is_pending {
             // Nobody waits while it is found out what they are called.
             parts();
@@ -180,8 +183,7 @@ impl Sqlite {
             all.retain(|it| it.until > now);
         }
         let listed = |Noted { map, part, id, note, .. }| Listed { map, part, id, note };
-        let all: Vec<Listed> = all.into_iter().map(listed).collect();
-        if all.is_empty() { all } else { last_of(all, parts()) }
+        last_of(all.into_iter().map(listed).collect(), wanted)
     }
 
     pub(super) fn put(

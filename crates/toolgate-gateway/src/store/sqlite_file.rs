@@ -475,6 +475,11 @@ impl<'f> Put<'f> {
     }
 }
 
+/// The entry that is [also in](Put::also_in) a map, by the id of the row that says so.
+pub(super) fn id_behind(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(_, id)| id)
+}
+
 /// Where a part of a map is: a number that belongs to it, and seldom to another. Those of a map are
 /// beside each other. It stands in files: it is never changed.
 #[derive(Clone, Copy, Debug)]

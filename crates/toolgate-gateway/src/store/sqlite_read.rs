@@ -10,7 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::change::At;
-use super::sqlite_file::{Place, now};
+use super::sqlite_file::{Place, id_behind, now};
 use super::{Kind, Wanted, part_of};
 use crate::auth::Owner;
 
@@ -199,9 +199,4 @@ fn noted(row: &Row<'_>, map: usize, part: usize) -> rusqlite::Result<(i64, Noted
     let (kind, id) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
     let id = if kind == Kind::Map.name() { id_behind(id) } else { id }.to_owned();
     Ok((row.get(0)?, Noted { map, part, id, note: row.get(1)?, until: row.get(4)? }))
-}
-
-/// The entry that is [also in](Put::also_in) a map, by the id of the row that says so.
-fn id_behind(id: &str) -> &str {
-    id.split_once('/').map_or(id, |(_, id)| id)
 }

@@ -215,7 +215,7 @@ impl Valkey {
             id,
             note,
         };
-        last_of(noted.into_iter().map(listed).collect(), parts)
+        last_of(noted.into_iter().map(listed).collect(), wanted)
     }
 
     pub(super) fn append(

@@ -19,14 +19,22 @@ fn all(file: &File, owner: Owner, map: &str) -> Vec<String> {
     all.map(|it| format!("{}={}", it.id, it.note)).collect()
 }
 
+/// An empty file as a version made it.
+fn of_version(version: usize) -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    for migration in &MIGRATIONS[..version] {
+        connection.execute_batch(migration).unwrap();
+    }
+    connection.pragma_update(None, "user_version", version as i64).unwrap();
+    connection
+}
+
 /// What the first version kept is there after the last has taken the file over.
 #[test]
 fn an_old_file_is_taken_over() {
     let (owner, of_the_gateway) = (Owner::of("o"), owner_of_the_gateway());
     let until = now() + 60_000;
-    let connection = Connection::open_in_memory().unwrap();
-    connection.execute_batch(MIGRATIONS[0]).unwrap();
-    connection.pragma_update(None, "user_version", 1).unwrap();
+    let connection = of_version(1);
     let rows = [
         (1, of_the_gateway, "own", KEY, vec![vec![3; 32]]),
         (2, owner, "answer", "a", vec![b"{}".to_vec()]),
@@ -66,11 +74,7 @@ fn an_old_file_is_taken_over() {
 #[test]
 fn maps_of_their_own_are_taken_over() {
     let owner = Owner::of("o");
-    let connection = Connection::open_in_memory().unwrap();
-    for migration in &MIGRATIONS[..4] {
-        connection.execute_batch(migration).unwrap();
-    }
-    connection.pragma_update(None, "user_version", 4).unwrap();
+    let connection = of_version(4);
     let insert = "INSERT INTO map_value VALUES (?, ?, ?, 'content', ?, ?, ?, ?)";
     for (number, map, value) in [(1, "m", "1 tg1"), (2, "n", "1 tg1"), (3, "m", "2 ")] {
         let (name, until) = (format!("c/{number}"), now() + 60_000);
@@ -92,11 +96,7 @@ fn maps_of_their_own_are_taken_over() {
 #[test]
 fn maps_are_split() {
     let owner = Owner::of("o");
-    let connection = Connection::open_in_memory().unwrap();
-    for migration in &MIGRATIONS[..5] {
-        connection.execute_batch(migration).unwrap();
-    }
-    connection.pragma_update(None, "user_version", 5).unwrap();
+    let connection = of_version(5);
     let insert = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, x'', ?, ?, ?)";
     let rows = [
         (1, "signature", "tg1", "m", "c/"),
