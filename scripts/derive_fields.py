@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Derives the table of request fields that the validator parses against.
 
-    scripts/derive_fields.py FOLDER > crates/toolgate-core/src/validate/fields.txt
+    scripts/derive_fields.py FOLDER > crates/toolgate-validate/src/fields.txt
 
 FOLDER holds Google's discovery documents:
 

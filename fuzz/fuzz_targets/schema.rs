@@ -13,7 +13,7 @@ use toolgate_core::canon::SchemaForm;
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::json::Raw;
 use toolgate_core::schema::{Cache, Compiled, Emit, Placement, compile, compile_output};
-use toolgate_core::validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, request as judge};
 
 fuzz_target!(|input: &str| {
     let (schema, args) = input.split_once("\n\n").unwrap_or((input, "{}"));

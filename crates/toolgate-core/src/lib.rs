@@ -27,4 +27,3 @@ pub mod seal;
 pub mod sse;
 pub mod tool_loop;
 pub mod translate;
-pub mod validate;

@@ -21,7 +21,11 @@ use toolgate_core::json::{Raw, Text};
 use toolgate_core::seal::{Envelope, Sealed, Sealer};
 
 fn product_files(folder: &str) -> Vec<PathBuf> {
-    let mut files = files(&root().join("crates/toolgate-core/src").join(folder), "rs");
+    sources("toolgate-core", folder)
+}
+
+fn sources(name: &str, folder: &str) -> Vec<PathBuf> {
+    let mut files = files(&root().join("crates").join(name).join("src").join(folder), "rs");
     files.retain(|path| !is_test_file(path));
     files
 }
@@ -142,7 +146,8 @@ fn law1_the_core_names_nothing_of_the_outside_world() {
         "std::thread",
         "std::time",
     ];
-    for path in product_files("") {
+    // The judge of requests keeps the same law in a crate of its own.
+    for path in product_files("").into_iter().chain(sources("toolgate-validate", "")) {
         let source = Source::product(&path);
         for used in paths(&source.code, "std::") {
             let allowed = used == "std::time::Duration";
@@ -182,7 +187,7 @@ fn law2_no_dialect_knows_another() {
             }
         }
     }
-    for folder in ["canon", "json", "schema", "tool_loop", "validate"] {
+    for folder in ["canon", "json", "schema", "tool_loop"] {
         for path in product_files(folder) {
             for used in paths(&Source::product(&path).code, "crate::") {
                 let module = used.split("::").nth(1).unwrap_or_default();
@@ -224,7 +229,7 @@ fn law2_only_gemini_knows_geminis_names() {
     let mut offences = Vec::new();
     for path in product_files("") {
         let name = relative(&path);
-        let may = ["/src/gemini/", "/src/schema/", "/src/validate/"];
+        let may = ["/src/gemini/", "/src/schema/"];
         if may.iter().any(|folder| name.contains(folder)) {
             continue;
         }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use toolgate_core::gemini::Backend;
-use toolgate_core::validate::{GoogleError, Method, Request, parse_request};
+use toolgate_validate::{GoogleError, Method, Request, parse_request};
 
 use crate::catalogue;
 use crate::encode::Ids;

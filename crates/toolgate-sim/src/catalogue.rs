@@ -1,7 +1,7 @@
 //! The models that are there.
 
 use serde_json::{Value, json};
-use toolgate_core::validate::{Generation, Model};
+use toolgate_validate::{Generation, Model};
 
 /// Names that are listed, with what people call them.
 const LISTED: [(&str, &str); 13] = [

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::json::write;
-use toolgate_core::validate::{Mode, Model, Request};
+use toolgate_validate::{Mode, Model, Request};
 
 use crate::pieces::{Chunk, Kind, Manner, Piece};
 use crate::sign::Signer;

@@ -1,7 +1,7 @@
 //! Google's other refusals: keys, quotas, and what goes wrong on its side.
 
 use serde_json::{Value, json};
-use toolgate_core::validate::GoogleError;
+use toolgate_validate::GoogleError;
 
 /// Google says who it is when it says why.
 fn info(reason: &str) -> Value {

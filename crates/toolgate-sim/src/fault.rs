@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use toolgate_core::validate::{GoogleError, Request};
+use toolgate_validate::{GoogleError, Request};
 
 use crate::encode::Ids;
 use crate::errors;

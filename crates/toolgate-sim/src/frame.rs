@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 use toolgate_core::gemini::Backend;
-use toolgate_core::validate::{Method, Request};
+use toolgate_validate::{Method, Request};
 
 use crate::fault::Fault;
 use crate::plan::{JSON, Plan, SSE, Step};

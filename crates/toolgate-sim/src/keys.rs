@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use toolgate_core::gemini::Backend;
-use toolgate_core::validate::GoogleError;
+use toolgate_validate::GoogleError;
 
 use crate::config::Keys;
 use crate::errors;

@@ -15,7 +15,7 @@
 //! ```
 
 use serde_json::{Map, Value, json};
-use toolgate_core::validate::{Data, Generation, Model, Request};
+use toolgate_validate::{Data, Generation, Model, Request};
 
 use crate::tokens;
 use crate::turn::{Turn, What};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value;
-use toolgate_core::validate::{Data, GoogleError, Request};
+use toolgate_validate::{Data, GoogleError, Request};
 
 /// Something that Google has done at times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

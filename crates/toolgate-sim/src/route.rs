@@ -1,7 +1,7 @@
 //! Which method of the API a URL means.
 
 use toolgate_core::gemini::Backend;
-use toolgate_core::validate::Method;
+use toolgate_validate::Method;
 
 /// What a URL asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolgate_core::gemini::{Backend, Target};
-use toolgate_core::validate::{Data, Part, SignatureCheck, SignatureVerdict};
+use toolgate_validate::{Data, Part, SignatureCheck, SignatureVerdict};
 
 /// Issues and checks signatures.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method as Verb, Request as HttpRequest, Response, header};
 use serde_json::{Value, json};
 use toolgate_core::gemini::{Backend, Target};
-use toolgate_core::validate::{Accepted, GoogleError, Method, Model, parse_request};
+use toolgate_validate::{Accepted, GoogleError, Method, Model, parse_request};
 
 use crate::cache::Caches;
 use crate::catalogue;
@@ -350,7 +350,7 @@ impl Sim {
         let mut state = self.state();
         let State { driver, used, counters, .. } = &mut *state;
         let is_new = catalogue::resolve(&target.model)
-            .is_some_and(|(_, it)| it.generation >= toolgate_core::validate::Generation::G3_5);
+            .is_some_and(|(_, it)| it.generation >= toolgate_validate::Generation::G3_5);
         let ids_missing = self.0.config.strict_ids && is_new && accepted.counts.missing_ids > 0;
         if accepted.mismatch.is_some() || ids_missing {
             counters.mismatches += 1;

@@ -1,7 +1,7 @@
 //! How many tokens something has: four characters each, as a rule of thumb.
 
 use serde_json::Value;
-use toolgate_core::validate::{Content, Data, Request};
+use toolgate_validate::{Content, Data, Request};
 
 /// What a picture costs.
 const MEDIUM: u64 = 258;

@@ -7,7 +7,7 @@ use toolgate_core::gemini::upstream::{EncodeOptions, encode_request};
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::{Sealed, Sealer};
-use toolgate_core::validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, request as judge};
 
 /// Calls `then` with options that anybody could have made envelopes for.
 pub(crate) fn with_options<R>(then: impl FnOnce(&DecodeOptions<'_>) -> R) -> R {

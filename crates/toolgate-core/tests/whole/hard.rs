@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::Dialect;
-use toolgate_core::validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, request as judge};
 
 use crate::snapshots;
 use crate::support::{self, DIALECTS, folder};

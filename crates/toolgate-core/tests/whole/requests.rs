@@ -12,7 +12,7 @@ use toolgate_core::json::Raw;
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::{Envelope, Sealed, Sealer};
 use toolgate_core::translate::Dialect;
-use toolgate_core::validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, request as judge};
 
 use crate::schemas::schema;
 use crate::support::{self, DIALECTS};

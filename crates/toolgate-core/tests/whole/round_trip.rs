@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_core::gemini::upstream::Encoded;
 use toolgate_core::translate::Dialect;
-use toolgate_core::validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, request as judge};
 
 use crate::client::{self, Seen, go_on};
 use crate::support::{self, Asked, DIALECTS, answer, asked, body, stamp, stream, streams, target};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
-use toolgate_core::validate::{Data, Request};
+use toolgate_validate::{Data, Request};
 
 use super::prompt::Prompt;
 

@@ -1,6 +1,6 @@
 //! Which functions the user's words mean.
 
-use toolgate_core::validate::{Function, Mode, Request};
+use toolgate_validate::{Function, Mode, Request};
 
 use super::prompt::Prompt;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use toolgate_core::validate::{Content, Data, Request};
+use toolgate_validate::{Content, Data, Request};
 
 /// Where the user spoke last, and the words.
 pub(super) fn last(request: &Request) -> Option<(usize, String)> {

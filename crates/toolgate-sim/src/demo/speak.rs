@@ -1,7 +1,7 @@
 //! One turn of the demo model.
 
 use serde_json::{Map, Value, json};
-use toolgate_core::validate::{Content, Data, Function, Mode, Request};
+use toolgate_validate::{Content, Data, Function, Mode, Request};
 
 use super::answer;
 use super::choose::{self, MOST};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_core::validate::{Data, Request};
+use toolgate_validate::{Data, Request};
 
 use crate::fault::{Fault, FaultRule};
 use crate::turn::{Turn, What};
@@ -264,7 +264,7 @@ impl Expect {
 
 /// What the user said last, in words.
 pub(crate) fn last_words(request: &Request) -> String {
-    let said = |content: &&toolgate_core::validate::Content| {
+    let said = |content: &&toolgate_validate::Content| {
         let has_words = |data: &Data| matches!(data, Data::Text(text) if !text.trim().is_empty());
         !content.is_model() && content.parts.iter().any(|part| has_words(&part.data))
     };

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+use toolgate_core::gemini::{Backend, Target};
 
-use super::accepted::Counts;
-use super::error::GoogleError;
-use super::json_schema;
-use super::model::{Generation, Model};
-use super::request::{Content, Data, Mode, Part, Request};
-use super::schema::{Owner, SchemaRules};
-use super::tree::Tree;
-use crate::gemini::{Backend, Target};
+use crate::accepted::Counts;
+use crate::error::GoogleError;
+use crate::json_schema;
+use crate::model::{Generation, Model};
+use crate::request::{Content, Data, Mode, Part, Request};
+use crate::schema::{Owner, SchemaRules};
+use crate::tree::Tree;
 
 /// The most functions that a request may declare.
 const MAX_FUNCTIONS: usize = 512;
@@ -19,18 +19,18 @@ const MAX_FUNCTIONS: usize = 512;
 const MAX_STATES: f64 = 200_000.0;
 
 /// The rules that say their faults in lines, each with its path, and those that are said alone.
-pub(super) struct Rules<'t, 'a> {
-    pub(super) tree: &'t Tree<'a>,
-    pub(super) request: &'t Request,
-    pub(super) model: Model,
-    pub(super) target: &'t Target,
+pub(crate) struct Rules<'t, 'a> {
+    pub(crate) tree: &'t Tree<'a>,
+    pub(crate) request: &'t Request,
+    pub(crate) model: Model,
+    pub(crate) target: &'t Target,
     /// The message's name, which begins every path.
-    pub(super) root: &'static str,
+    pub(crate) root: &'static str,
 }
 
 impl Rules<'_, '_> {
     /// Everything but the order of turns.
-    pub(super) fn check(&self, counts: &mut Counts) -> Result<(), GoogleError> {
+    pub(crate) fn check(&self, counts: &mut Counts) -> Result<(), GoogleError> {
         self.check_presence()?;
         let mut lines = Vec::new();
         self.check_contents(&mut lines, counts);

@@ -4,7 +4,7 @@
 //! hold a list of `{path, request, status}`.
 
 use serde_json::Value;
-use toolgate_core::validate::{AnySignature, Method, request};
+use toolgate_validate::{AnySignature, Method, request};
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_core::gemini::Target;
-use toolgate_core::validate::{
+use toolgate_validate::{
     AnySignature, Data, Method, Mismatch, Part, SignatureCheck, SignatureVerdict, request,
 };
 

@@ -5,14 +5,15 @@
 
 use std::borrow::Cow;
 
-use super::error::{GoogleError, Violation};
-use super::fields::{Field, Kind, Message, Shape, Tables};
-use super::tree::Tree;
-use crate::gemini::Backend;
-use crate::json::Path;
+use toolgate_core::gemini::Backend;
+
+use crate::error::{GoogleError, Violation};
+use crate::fields::{Field, Kind, Message, Shape, Tables};
+use crate::path::Path;
+use crate::tree::Tree;
 
 /// Reads a body as the message called `root`.
-pub(super) fn parse<'a>(
+pub(crate) fn parse<'a>(
     body: &'a [u8],
     backend: Backend,
     root: &str,

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use super::error::GoogleError;
-use super::model::Generation;
-use super::tree::Tree;
-use crate::gemini::Backend;
+use toolgate_core::gemini::Backend;
+
+use crate::error::GoogleError;
+use crate::model::Generation;
+use crate::tree::Tree;
 
 /// How many schemas may stand inside each other.
-pub(super) const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
 
 const LEARN_MORE: &str = "Learn more: https://cloud.google.com/vertex-ai/generative-ai/docs/\
                           multimodal/function-calling";
 
 /// Whose schema it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Owner<'a> {
+pub(crate) enum Owner<'a> {
     /// The function with this name.
     Function(&'a str),
     /// `generationConfig`
@@ -24,7 +25,7 @@ pub(super) enum Owner<'a> {
 
 impl Owner<'_> {
     /// The schema is nested too deeply.
-    pub(super) fn too_deep(self) -> GoogleError {
+    pub(crate) fn too_deep(self) -> GoogleError {
         GoogleError::invalid(match self {
             Self::Function("") => "A FunctionDeclaration in the request exceeds the maximum \
                                    allowed nesting depth."
@@ -40,7 +41,7 @@ impl Owner<'_> {
     }
 
     /// What a function takes must be an object.
-    pub(super) fn must_be_object(self, backend: Backend) -> Result<(), GoogleError> {
+    pub(crate) fn must_be_object(self, backend: Backend) -> Result<(), GoogleError> {
         let Self::Function(name) = self else { return Ok(()) };
         let what =
             format!("`{name}` functionDeclaration parameters schema should be of type OBJECT.");
@@ -55,15 +56,15 @@ impl Owner<'_> {
 
 /// Checks schemas and collects a line for each fault.
 #[derive(Debug)]
-pub(super) struct SchemaRules<'r> {
-    pub(super) backend: Backend,
-    pub(super) generation: Generation,
-    pub(super) lines: &'r mut Vec<String>,
+pub(crate) struct SchemaRules<'r> {
+    pub(crate) backend: Backend,
+    pub(crate) generation: Generation,
+    pub(crate) lines: &'r mut Vec<String>,
 }
 
 impl SchemaRules<'_> {
     /// Checks a whole schema that stands at `at` (`tools[0].….parameters`).
-    pub(super) fn check(
+    pub(crate) fn check(
         &mut self,
         schema: &Tree<'_>,
         owner: Owner<'_>,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate_core::validate::{AnySignature, Method, request};
+use toolgate_validate::{AnySignature, Method, request};
 
 use super::*;
 

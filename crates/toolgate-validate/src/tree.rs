@@ -6,11 +6,11 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
-use super::error::{GoogleError, Violation};
+use crate::error::{GoogleError, Violation};
 
 /// A JSON value. Members keep their order, and doubles.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Tree<'a> {
+pub(crate) enum Tree<'a> {
     Null,
     Bool(bool),
     Number(Number),
@@ -27,7 +27,7 @@ const MAX_OBJECTS: usize = 64;
 
 impl<'a> Tree<'a> {
     /// Reads a body; an empty one is an empty request.
-    pub(super) fn read(body: &'a [u8]) -> Result<Self, GoogleError> {
+    pub(crate) fn read(body: &'a [u8]) -> Result<Self, GoogleError> {
         let Ok(text) = std::str::from_utf8(body) else {
             return Err(broken("Encountered non UTF-8 code points."));
         };
@@ -43,42 +43,42 @@ impl<'a> Tree<'a> {
     }
 
     /// The last member with this name.
-    pub(super) fn get(&self, name: &str) -> Option<&Self> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         self.members().iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
     /// The members, if it is an object.
-    pub(super) fn members(&self) -> &[(Cow<'a, str>, Self)] {
+    pub(crate) fn members(&self) -> &[(Cow<'a, str>, Self)] {
         if let Self::Object(members) = self { members } else { &[] }
     }
 
     /// The elements, if it is a list.
-    pub(super) fn items(&self) -> &[Self] {
+    pub(crate) fn items(&self) -> &[Self] {
         if let Self::List(items) = self { items } else { &[] }
     }
 
     /// The string, if it is one.
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
     /// The number, if it is one.
-    pub(super) fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         if let Self::Number(number) = self { number.as_f64() } else { None }
     }
 
     /// The whole number, if it is one.
-    pub(super) fn integer(&self) -> Option<i64> {
+    pub(crate) fn integer(&self) -> Option<i64> {
         if let Self::Number(number) = self { number.as_i64() } else { None }
     }
 
     /// Whether it is `true`.
-    pub(super) fn is_true(&self) -> bool {
+    pub(crate) fn is_true(&self) -> bool {
         *self == Self::Bool(true)
     }
 
     /// A copy that others can use.
-    pub(super) fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
             Self::Bool(it) => Value::Bool(*it),

@@ -69,22 +69,22 @@ impl Model {
     }
 
     /// Answers nothing when calls and responses do not match, where older ones refuse.
-    pub(super) fn falls_silent(self) -> bool {
+    pub(crate) fn falls_silent(self) -> bool {
         self.generation >= Generation::G3_5
     }
 
     /// Takes `thinkingLevel`.
-    pub(super) fn takes_level(self) -> bool {
+    pub(crate) fn takes_level(self) -> bool {
         self.generation >= Generation::G3
     }
 
     /// Takes the level MINIMAL.
-    pub(super) fn takes_minimal(self) -> bool {
+    pub(crate) fn takes_minimal(self) -> bool {
         self.takes_level() && !self.pro && self.generation < Generation::G3_7
     }
 
     /// The least and most `thinkingBudget`, beside 0 and −1.
-    pub(super) fn budget(self) -> Option<(i64, i64)> {
+    pub(crate) fn budget(self) -> Option<(i64, i64)> {
         match (self.generation, self.pro, self.lite) {
             (Generation::G2_5, true, _) => Some((128, 32_768)),
             (Generation::G2_5, false, true) => Some((512, 24_576)),
@@ -102,7 +102,7 @@ impl Model {
     }
 
     /// Can be told not to think.
-    pub(super) fn can_stop_thinking(self) -> bool {
+    pub(crate) fn can_stop_thinking(self) -> bool {
         self.generation <= Generation::G2_5 && !self.pro
     }
 }

@@ -2,21 +2,21 @@
 
 use std::sync::LazyLock;
 
-use crate::gemini::Backend;
+use toolgate_core::gemini::Backend;
 
 /// The messages and enums of one back end.
 #[derive(Debug)]
-pub(super) struct Tables {
+pub(crate) struct Tables {
     /// What stands before a type's name in error texts.
-    pub(super) package: &'static str,
+    pub(crate) package: &'static str,
     messages: Vec<Message>,
     enums: Vec<Enum>,
 }
 
 /// A message: its name and fields.
 #[derive(Debug)]
-pub(super) struct Message {
-    pub(super) name: &'static str,
+pub(crate) struct Message {
+    pub(crate) name: &'static str,
     /// Sorted by `key`; every field stands here by both of its names.
     names: Vec<(String, usize)>,
     fields: Vec<Field>,
@@ -24,20 +24,20 @@ pub(super) struct Message {
 
 /// A field of a message.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(crate) struct Field {
     /// lowerCamelCase, as Google writes it.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// snake_case, as error texts have it.
-    pub(super) snake: String,
-    pub(super) shape: Shape,
-    pub(super) kind: Kind,
+    pub(crate) snake: String,
+    pub(crate) shape: Shape,
+    pub(crate) kind: Kind,
     /// The oneof that the field is in.
-    pub(super) oneof: Option<String>,
+    pub(crate) oneof: Option<String>,
 }
 
 /// How often a field's value stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     One,
     List,
     Map,
@@ -45,7 +45,7 @@ pub(super) enum Shape {
 
 /// What a field's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Bool,
     Bytes,
     Double,
@@ -70,7 +70,7 @@ struct Enum {
 
 impl Tables {
     /// The table of a back end.
-    pub(super) fn of(backend: Backend) -> &'static Self {
+    pub(crate) fn of(backend: Backend) -> &'static Self {
         static DEVELOPER: LazyLock<Tables> =
             LazyLock::new(|| read("[developer]", "google.ai.generativelanguage.v1beta"));
         static VERTEX: LazyLock<Tables> =
@@ -81,13 +81,13 @@ impl Tables {
         }
     }
 
-    pub(super) fn message(&self, name: &str) -> Option<&Message> {
+    pub(crate) fn message(&self, name: &str) -> Option<&Message> {
         let at = self.messages.binary_search_by(|message| message.name.cmp(name)).ok()?;
         self.messages.get(at)
     }
 
     /// The value's own spelling: case does not matter, and numbers are places in the list.
-    pub(super) fn enum_value(&self, name: &str, given: &str) -> Option<&'static str> {
+    pub(crate) fn enum_value(&self, name: &str, given: &str) -> Option<&'static str> {
         let at = self.enums.binary_search_by(|known| known.name.cmp(name)).ok()?;
         let values = &self.enums.get(at)?.values;
         if let Ok(place) = given.parse::<usize>() {
@@ -98,7 +98,7 @@ impl Tables {
     }
 
     /// The value at a place; proto's enums are open, so a place that we do not know is the first.
-    pub(super) fn enum_place(&self, name: &str, place: i64) -> Option<&'static str> {
+    pub(crate) fn enum_place(&self, name: &str, place: i64) -> Option<&'static str> {
         let at = self.enums.binary_search_by(|known| known.name.cmp(name)).ok()?;
         let values = &self.enums.get(at)?.values;
         usize::try_from(place)
@@ -111,7 +111,7 @@ impl Tables {
 
 impl Message {
     /// The field with this name in either spelling.
-    pub(super) fn field(&self, name: &str) -> Option<&Field> {
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         let at = self.names.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
         self.fields.get(self.names.get(at)?.1)
     }
@@ -182,7 +182,7 @@ fn field(name: &'static str, kind: &'static str, oneof: Option<&'static str>) ->
 }
 
 /// `parametersJsonSchema` → `parameters_json_schema`
-pub(super) fn snake_case(name: &str) -> String {
+pub(crate) fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     for letter in name.chars() {
         if letter.is_ascii_uppercase() {

@@ -1,7 +1,8 @@
 //! What is known of a request that Google would take.
 
-use super::request::{Part, Request};
-use crate::gemini::Target;
+use toolgate_core::gemini::Target;
+
+use crate::request::{Part, Request};
 
 /// A request that Google would take.
 #[derive(Clone, Debug)]

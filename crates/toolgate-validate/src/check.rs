@@ -1,15 +1,16 @@
 //! The three stages, one after the other: each hides the next.
 
-use super::accepted::{Accepted, Counts, SignatureCheck};
-use super::capability;
-use super::error::GoogleError;
-use super::model::{Generation, Model};
-use super::parse;
-use super::request::Request;
-use super::rules::Rules;
-use super::tree::Tree;
-use super::turns;
-use crate::gemini::{Backend, Target};
+use toolgate_core::gemini::{Backend, Target};
+
+use crate::accepted::{Accepted, Counts, SignatureCheck};
+use crate::capability;
+use crate::error::GoogleError;
+use crate::model::{Generation, Model};
+use crate::parse;
+use crate::request::Request;
+use crate::rules::Rules;
+use crate::tree::Tree;
+use crate::turns;
 
 /// What is asked of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct Parsed<'a> {
 ///
 /// ```
 /// use toolgate_core::gemini::{Backend, Target};
-/// use toolgate_core::validate::{AnySignature, Method, request};
+/// use toolgate_validate::{AnySignature, Method, request};
 ///
 /// let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
 /// let body = br#"{"contents":[{"parts":[{"text":"Hi","colour":"red"}]}]}"#;

@@ -1,7 +1,7 @@
 //! Emptiness, names, tools and ranges.
 
 use serde_json::{Value, json};
-use toolgate_core::validate::{AnySignature, Method, request};
+use toolgate_validate::{AnySignature, Method, request};
 
 use super::*;
 

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::accepted::{Counts, Mismatch, SignatureCheck, SignatureVerdict};
-use super::error::GoogleError;
-use super::model::{Generation, Model};
-use super::request::{Content, Data, Part, Request};
-use crate::gemini::{Backend, Target};
+use toolgate_core::gemini::{Backend, Target};
+
+use crate::accepted::{Counts, Mismatch, SignatureCheck, SignatureVerdict};
+use crate::error::GoogleError;
+use crate::model::{Generation, Model};
+use crate::request::{Content, Data, Part, Request};
 
 const CALL_FIRST: &str = "Please ensure that function call turn comes immediately after a user \
                           turn or after a function response turn.";
@@ -27,7 +28,7 @@ const ENCODED_PLACEHOLDERS: [&str; 2] = [
 
 /// Roles, and the order of calls and responses. Says how responses fail to match their calls where
 /// the model is one that answers nothing to that.
-pub(super) fn check_order(
+pub(crate) fn check_order(
     request: &Request,
     model: Model,
     target: &Target,
@@ -164,7 +165,7 @@ fn compare(
 }
 
 /// Newer models do not go on from where they stopped.
-pub(super) fn check_end(contents: &[Content], model: Model) -> Result<(), GoogleError> {
+pub(crate) fn check_end(contents: &[Content], model: Model) -> Result<(), GoogleError> {
     let Some(last) = contents.last() else { return Ok(()) };
     let says_nothing =
         last.parts.iter().all(|part| matches!(&part.data, Data::Text(text) if text.is_empty()));
@@ -175,7 +176,7 @@ pub(super) fn check_end(contents: &[Content], model: Model) -> Result<(), Google
 }
 
 /// Signatures: there where they must be, real wherever they are.
-pub(super) fn check_signatures(
+pub(crate) fn check_signatures(
     request: &Request,
     model: Model,
     target: &Target,

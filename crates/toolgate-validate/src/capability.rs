@@ -1,12 +1,13 @@
 //! The third stage: what this model can do.
 
-use super::error::GoogleError;
-use super::model::{Generation, Model};
-use super::request::{Data, Mode, Request, Settings};
-use crate::gemini::{Backend, Target};
+use toolgate_core::gemini::{Backend, Target};
+
+use crate::error::GoogleError;
+use crate::model::{Generation, Model};
+use crate::request::{Data, Mode, Request, Settings};
 
 /// Refuses what the model does not have.
-pub(super) fn check(request: &Request, model: Model, target: &Target) -> Result<(), GoogleError> {
+pub(crate) fn check(request: &Request, model: Model, target: &Target) -> Result<(), GoogleError> {
     let refuse = |what: String| Err(GoogleError::invalid(what));
     let settings = &request.settings;
     check_thinking(settings, model, target)?;

@@ -24,6 +24,7 @@ mod fields;
 mod json_schema;
 mod model;
 mod parse;
+mod path;
 mod request;
 mod rules;
 mod schema;

@@ -18,7 +18,7 @@ mod turns;
 
 use serde_json::{Value, json};
 use toolgate_core::gemini::{Backend, Target};
-use toolgate_core::validate::{Accepted, AnySignature, GoogleError, Method, request};
+use toolgate_validate::{Accepted, AnySignature, GoogleError, Method, request};
 
 const NEW: &str = "gemini-3.6-flash";
 

@@ -7,16 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::error::GoogleError;
-use super::schema::{MAX_DEPTH, Owner};
-use super::tree::Tree;
-use crate::gemini::Backend;
+use toolgate_core::gemini::Backend;
+
+use crate::error::GoogleError;
+use crate::schema::{MAX_DEPTH, Owner};
+use crate::tree::Tree;
 
 /// The most that all `maxItems` of a schema may add up to.
 const MAX_ITEMS: f64 = 960.0;
 
 /// Checks a whole schema.
-pub(super) fn check(
+pub(crate) fn check(
     schema: &Tree<'_>,
     owner: Owner<'_>,
     backend: Backend,

@@ -1,7 +1,7 @@
 //! The first stage.
 
 use serde_json::{Value, json};
-use toolgate_core::validate::{AnySignature, Method, request};
+use toolgate_validate::{AnySignature, Method, request};
 
 use super::*;
 

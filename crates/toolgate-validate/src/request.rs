@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::tree::Tree;
+use crate::tree::Tree;
 
 /// A generateContent or countTokens request.
 #[derive(Clone, Debug, Default)]
@@ -177,7 +177,7 @@ impl Content {
 }
 
 impl Request {
-    pub(super) fn read(tree: &Tree<'_>) -> Self {
+    pub(crate) fn read(tree: &Tree<'_>) -> Self {
         let field = |name: &str| tree.get(name);
         let tools = field("tools").map_or(&[][..], Tree::items);
         let declared = tools.iter().filter_map(|tool| tool.get("functionDeclarations"));
