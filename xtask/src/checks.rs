@@ -1,4 +1,4 @@
-//! The checks, in the order of their speed. To add one, add a row.
+//! The checks, fastest first. To add one, add a row.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -7,34 +7,40 @@ use std::time::Duration;
 use crate::clients;
 use crate::command::{cargo, exists, need, root, run};
 use crate::fuzz;
+use crate::house;
 use crate::python;
 use crate::run::{Check, Verdict};
 
 pub(crate) const ALL: &[Check] = &[
     Check { name: "fmt", about: "the code is formatted", run: fmt },
-    Check { name: "clippy", about: "no lint objects", run: clippy },
+    Check { name: "clippy", about: "clippy reports no lint", run: clippy },
+    Check {
+        name: "house",
+        about: "layers, dependencies and file lengths are as declared",
+        run: house::house,
+    },
     Check { name: "test", about: "unit, golden, property, law and tidy tests", run: test },
     Check { name: "valkey", about: "sessions on a real Valkey or Redis server", run: valkey },
     Check {
         name: "state",
-        about: "OpenAI's and Anthropic's SDKs keep state here",
+        about: "OpenAI's and Anthropic's SDKs with stored state",
         run: clients::state,
     },
     Check { name: "doctest", about: "the examples in the documentation run", run: doctest },
     Check { name: "doc", about: "the documentation builds without a warning", run: doc },
-    Check { name: "wasm", about: "the core builds where there is no operating system", run: wasm },
     Check {
-        name: "parity",
-        about: "the SDK beside google-genai, scenario by scenario",
-        run: parity,
+        name: "wasm",
+        about: "the core builds for wasm32, without an operating system",
+        run: wasm,
     },
+    Check { name: "parity", about: "the SDK compared with google-genai, by scenario", run: parity },
     Check {
         name: "clients",
-        about: "real clients on the gateway, on a thinned matrix",
-        run: clients::thinned,
+        about: "real clients on the gateway, in selected scenarios",
+        run: clients::selected,
     },
     Check { name: "genai", about: "Google's own SDKs on the simulator", run: clients::genai },
-    Check { name: "fuzz", about: "every fuzz target survives a few seconds", run: fuzz_briefly },
+    Check { name: "fuzz", about: "every fuzz target runs for a few seconds", run: fuzz_briefly },
 ];
 
 fn fmt() -> anyhow::Result<Verdict> {
@@ -48,7 +54,7 @@ fn clippy() -> anyhow::Result<Verdict> {
         .args(["-D", "warnings"]))
 }
 
-/// nextest where it is installed, because it is quicker; else cargo's own runner.
+/// Runs nextest if it is installed, because it is faster; otherwise cargo's own runner.
 fn test() -> anyhow::Result<Verdict> {
     let mut command = cargo();
     if exists(cargo().args(["nextest", "--version"])) {
@@ -60,12 +66,12 @@ fn test() -> anyhow::Result<Verdict> {
     run(&mut command)
 }
 
-/// A server of the distribution's packages for the contract of stores; the other tests start, kill
-/// and bring back servers of their own.
+/// Runs the store's contract tests against a server from the distribution's packages. Other tests
+/// start and kill servers of their own.
 fn valkey() -> anyhow::Result<Verdict> {
     let has = |program: &str| exists(Command::new(program).arg("--version"));
     if !has("valkey-server") && !has("redis-server") {
-        // Distributions have one or the other.
+        // Distributions package one or the other.
         need("valkey-server", "valkey-server").or_else(|_| need("redis-server", "redis-server"))?;
     }
     if !exists(Command::new("openssl").arg("version")) {
@@ -80,7 +86,7 @@ fn valkey() -> anyhow::Result<Verdict> {
     while TcpStream::connect(("127.0.0.1", port)).is_err() && server.try_wait()?.is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    // The whole workspace, so that features are those of the other tests.
+    // The whole workspace, so that Cargo features are the same as in the other tests.
     let tests = |which: &[&str]| {
         let mut command = cargo();
         command.args(["test", "--workspace", "--locked"]).args(which);
@@ -115,7 +121,7 @@ fn wasm() -> anyhow::Result<Verdict> {
     run(cargo().args(["check", "--package", "toolgate-core", "--locked", "--target", WASM]))
 }
 
-/// google-genai comes from where Python packages come from, into a folder of its own.
+/// Installs google-genai into a virtual environment of its own.
 fn parity() -> anyhow::Result<Verdict> {
     let folder = root().join("crates/toolgate/tests/parity");
     let python = python::with_packages("parity", &folder.join("requirements.txt"))?;

@@ -1,11 +1,11 @@
-//! Real clients: builds the binary, and starts the programs that install and run them.
+//! Real clients: builds the binary and starts the programs that install and run them.
 
 use std::process::Command;
 
 use crate::command::{cargo, exists, need, root, run, target_dir};
 use crate::run::Verdict;
 
-/// Runs the lab; its options are those of `python3 clients/lab`.
+/// Runs the client lab with the options of `python3 clients/lab`.
 pub(crate) fn clients(options: &[&str]) -> anyhow::Result<Verdict> {
     run(cargo()
         .args(["build", "--locked", "--package", "toolgate-cli", "--package", "toolgate-core"])
@@ -13,26 +13,26 @@ pub(crate) fn clients(options: &[&str]) -> anyhow::Result<Verdict> {
     start("clients/lab", options)
 }
 
-/// Runs the SDKs that let the gateway keep state for them.
+/// Runs SDKs with state stored by the gateway.
 pub(crate) fn state() -> anyhow::Result<Verdict> {
     build_for_tests()?;
     start("clients/lab/state.py", &[])
 }
 
-/// Runs every client on the scenarios that find most.
-pub(crate) fn thinned() -> anyhow::Result<Verdict> {
+/// Runs every client in the scenarios that find most defects.
+pub(crate) fn selected() -> anyhow::Result<Verdict> {
     build_for_tests()?;
     start("clients/lab", &[])
 }
 
-/// Runs google-genai and @google/genai, as released, on `toolgate sim`.
+/// Runs the released google-genai and @google/genai on `toolgate sim`.
 pub(crate) fn genai() -> anyhow::Result<Verdict> {
     build_for_tests()?;
     start("clients/sim", &[])
 }
 
-/// Builds what the tests have built: another selection of packages would have other features, and
-/// compile everything once more. The tests of the binary see to it that the binary is among it.
+/// Builds the same packages as the tests: another selection would have other Cargo features and
+/// compile everything again. The tests of the binary depend on it, so it is built too.
 fn build_for_tests() -> anyhow::Result<Verdict> {
     run(cargo().args(["test", "--workspace", "--locked", "--no-run", "--quiet"]))
 }

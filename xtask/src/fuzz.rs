@@ -1,8 +1,8 @@
 //! Coverage-guided fuzzing on stable Rust.
 //!
-//! The fuzz targets are a workspace of their own, because everything in it is built with
-//! coverage counters. libFuzzer comes with the crate `libfuzzer-sys`; the counters come from an
-//! LLVM pass that rustc lets us name. Inputs, findings and logs are in `target/fuzz`.
+//! The fuzz targets are a separate workspace, because all of it is built with coverage counters.
+//! libFuzzer comes with the crate `libfuzzer-sys`; the counters come from an LLVM pass that rustc
+//! can enable. Inputs, findings and logs are in `target/fuzz`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use anyhow::{Context as _, bail, ensure};
 use crate::command::{cargo, need, root, run, target_dir};
 use crate::seeds;
 
-/// Counters for every edge, comparisons reported, the table that libFuzzer wants of both.
-const COVERAGE: &[&str] = &[
+/// Compiler flags for edge counters, traced comparisons, and the table that libFuzzer needs.
+const COVERAGE_FLAGS: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
@@ -25,16 +25,16 @@ const COVERAGE: &[&str] = &[
     "-Dwarnings",
 ];
 
-/// Longer inputs only make the search slower.
-const MAX_LEN: usize = 64 * 1024;
+/// Longest input in bytes; longer ones only slow the search.
+const MAX_INPUT_BYTES: usize = 64 * 1024;
 
-/// Fuzzes the given targets, or all, each for so many seconds.
+/// Fuzzes each of the given targets, or of all targets, for `seconds`.
 pub(crate) fn fuzz(wanted: &[&str], seconds: u64) -> anyhow::Result<()> {
     let all = targets()?;
     for name in wanted {
         ensure!(
             all.iter().any(|it| it == name),
-            "there is no target `{name}`; there are {}",
+            "unknown target `{name}`; known targets: {}",
             all.join(", ")
         );
     }
@@ -67,7 +67,7 @@ pub(crate) fn fuzz(wanted: &[&str], seconds: u64) -> anyhow::Result<()> {
     }
 }
 
-/// The targets are the binaries of the fuzz workspace.
+/// Names of the targets: the binaries of the fuzz workspace.
 fn targets() -> anyhow::Result<Vec<String>> {
     let manifest = fs::read_to_string(root().join("fuzz/Cargo.toml"))?;
     let (_, bins) = manifest.split_once("[[bin]]").context("fuzz/Cargo.toml has no targets")?;
@@ -78,7 +78,7 @@ fn targets() -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
-/// Builds all targets and says where they are.
+/// Builds all targets. Returns the folder of the binaries.
 fn build() -> anyhow::Result<PathBuf> {
     need("c++", "g++")?;
     let rustc = Command::new("rustc").arg("-vV").output().context("cannot start rustc")?;
@@ -86,17 +86,17 @@ fn build() -> anyhow::Result<PathBuf> {
     let host = rustc
         .lines()
         .find_map(|line| line.strip_prefix("host: "))
-        .context("rustc does not say what it runs on")?;
+        .context("rustc printed no host triple")?;
     let target_dir = target_dir().join("fuzz/build");
     let mut command = cargo();
     command.args(["build", "--release", "--locked", "--manifest-path", "fuzz/Cargo.toml"]);
-    // With a target named, build scripts and macros are built without the counters.
+    // With an explicit target, build scripts and macros are built without the counters.
     command.args(["--target", host]).arg("--target-dir").arg(&target_dir);
-    run(command.env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\u{1f}")))?;
+    run(command.env("CARGO_ENCODED_RUSTFLAGS", COVERAGE_FLAGS.join("\u{1f}")))?;
     Ok(target_dir.join(host).join("release"))
 }
 
-/// A target at work.
+/// A running fuzz target.
 struct Run {
     name: String,
     program: PathBuf,
@@ -118,16 +118,16 @@ impl Run {
         for folder in [&corpus, &findings] {
             fs::create_dir_all(folder)?;
         }
-        seeds::copy(name, &corpus, MAX_LEN)?;
+        seeds::copy(name, &corpus, MAX_INPUT_BYTES)?;
         let log = home.join(format!("{name}.log"));
         let child = Command::new(program)
             .current_dir(home)
             .arg(&corpus)
             .arg(format!("-dict={}", dictionary.display()))
             .arg(format!("-max_total_time={seconds}"))
-            // A brief run is a check: it does the same every time. A long one is a search.
+            // A short run is a check, with a fixed seed. A long one is a search.
             .arg(if seconds < 10 { "-seed=1" } else { "-seed=0" })
-            .arg(format!("-max_len={MAX_LEN}"))
+            .arg(format!("-max_len={MAX_INPUT_BYTES}"))
             .arg(format!("-artifact_prefix={}/", findings.display()))
             .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
             .stdout(fs::File::create(&log)?)
@@ -137,7 +137,7 @@ impl Run {
         Ok(Self { name: name.to_owned(), program: program.to_owned(), log, findings, child })
     }
 
-    /// Waits for the end; one line about it.
+    /// Waits for the end. Returns a line of statistics.
     fn finish(mut self) -> anyhow::Result<String> {
         let status = self.child.wait()?;
         let log = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
@@ -148,7 +148,7 @@ impl Run {
             for line in log.get(from..).unwrap_or(&log).lines().take(40) {
                 println!("    {line}");
             }
-            println!("again: {} INPUT", self.program.display());
+            println!("reproduce: {} INPUT", self.program.display());
             bail!("{name} failed; the input is in {}", findings.display());
         }
         let number_after = |mark: &str| {

@@ -1,13 +1,16 @@
-//! The repository's own commands: `cargo xtask test`, `cargo xtask fuzz`, `cargo xtask bench`.
-#![expect(clippy::print_stdout, reason = "a command speaks to whoever started it")]
+//! The repository's own commands; `cargo xtask help` lists them.
+#![expect(clippy::print_stdout, reason = "a command prints to the terminal")]
 
 mod checks;
 mod clients;
 mod command;
 mod fuzz;
+mod house;
+mod language;
 mod python;
 mod run;
 mod seeds;
+mod source;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -15,12 +18,14 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 const HELP: &str = "\
-cargo xtask test [--only NAME,…] [--skip NAME,…]   run every check, or fewer
-cargo xtask test --list                            name the checks
-cargo xtask clients [NAME…] [--all]                real clients on the gateway, on fewer or all scenarios
-cargo xtask fuzz [TARGET…] [--seconds N]           fuzz, one minute a target
-cargo xtask bench [--quick]                        the gateway beside a proxy that only moves bytes
-cargo xtask bench sessions [--quick]               what it costs to remember: 100,000 conversations
+cargo xtask test [--only NAME,…] [--skip NAME,…]   run all checks, or a selection
+cargo xtask test --list                            list the checks
+cargo xtask house                                  print crates, modules, lines, imports; check layers
+cargo xtask language [CRATE…] [--lines] [--strict] count faults of language in comments
+cargo xtask clients [NAME…] [--all]                run real clients on the gateway, in selected or all scenarios
+cargo xtask fuzz [TARGET…] [--seconds N]           fuzz each target for N seconds (60)
+cargo xtask bench [--quick]                        compare the gateway with a proxy that only copies bytes
+cargo xtask bench sessions [--quick]               measure the cost of stored sessions: 100,000 conversations
 ";
 
 fn main() -> ExitCode {
@@ -43,7 +48,17 @@ fn dispatch(arguments: &[&str]) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        ["test", options @ ..] => Ok(run::run(&run::Selection::parse(options)?)),
+        ["test", options @ ..] => {
+            Ok(run::run(&run::Selection::parse(options, checks::ALL)?, checks::ALL))
+        }
+        ["house"] => {
+            house::house()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["language", options @ ..] => {
+            language::language(options)?;
+            Ok(ExitCode::SUCCESS)
+        }
         ["clients", options @ ..] => {
             clients::clients(options)?;
             Ok(ExitCode::SUCCESS)
@@ -82,7 +97,7 @@ fn dispatch(arguments: &[&str]) -> anyhow::Result<ExitCode> {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)
         }
-        [] => bail!("which command?\n\n{HELP}"),
+        [] => bail!("missing command\n\n{HELP}"),
         [other, ..] => bail!("unknown command `{other}`\n\n{HELP}"),
     }
 }

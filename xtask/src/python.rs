@@ -1,11 +1,11 @@
-//! Python, with packages.
+//! Python environments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{exists, need, run, target_dir};
 
-/// A Python that has the packages of a requirements file, in an environment of that name.
+/// Returns the Python of the virtual environment `name`, with the packages of a requirements file.
 pub(crate) fn with_packages(name: &str, requirements: &Path) -> anyhow::Result<PathBuf> {
     need("python3", "python3")?;
     let folder = target_dir().join("python").join(name);

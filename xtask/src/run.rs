@@ -1,27 +1,25 @@
-//! Running checks and saying what came of them.
+//! Runs checks and prints their results.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use crate::checks;
-
-/// Something that must hold.
+/// A check of the repository.
 pub(crate) struct Check {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) run: fn() -> anyhow::Result<Verdict>,
 }
 
-/// What came of a check that did not fail.
+/// Result of a check that did not fail.
 pub(crate) enum Verdict {
-    /// It cannot be made here; why, and what would help.
+    /// The check cannot run on this machine: the reason, and the remedy.
     NotRun(String),
     Passed,
 }
 
-/// Which checks to run.
+/// Selection of checks.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     only: Vec<String>,
@@ -29,7 +27,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn parse(options: &[&str]) -> anyhow::Result<Self> {
+    pub(crate) fn parse(options: &[&str], checks: &[Check]) -> anyhow::Result<Self> {
         let mut selection = Self::default();
         let mut options = options.iter();
         while let Some(option) = options.next() {
@@ -40,9 +38,9 @@ impl Selection {
             };
             let names = options.next().with_context(|| format!("{option} needs names"))?;
             for name in names.split(',') {
-                if !checks::ALL.iter().any(|check| check.name == name) {
-                    let known: Vec<_> = checks::ALL.iter().map(|check| check.name).collect();
-                    bail!("there is no check `{name}`; there are {}", known.join(", "));
+                if !checks.iter().any(|check| check.name == name) {
+                    let known: Vec<_> = checks.iter().map(|check| check.name).collect();
+                    bail!("unknown check `{name}`; known checks: {}", known.join(", "));
                 }
                 list.push(name.to_owned());
             }
@@ -56,20 +54,20 @@ impl Selection {
     }
 }
 
-/// Runs the selected checks, all of them even when one fails, and prints a table.
-pub(crate) fn run(selection: &Selection) -> ExitCode {
+/// Runs the selected checks and prints a table. A failed check does not stop the others.
+pub(crate) fn run(selection: &Selection, checks: &[Check]) -> ExitCode {
     let mut rows = Vec::new();
-    for check in checks::ALL {
+    for check in checks {
         if !selection.wants(check.name) {
-            rows.push(Row { name: check.name, took: Duration::ZERO, result: Ended::LeftOut });
+            rows.push(Row { name: check.name, took: Duration::ZERO, result: Outcome::Skipped });
             continue;
         }
         println!("\n── {} ─ {}", check.name, check.about);
         let start = Instant::now();
         let result = match (check.run)() {
-            Ok(Verdict::Passed) => Ended::Passed,
-            Ok(Verdict::NotRun(why)) => Ended::NotRun(why),
-            Err(error) => Ended::Failed(format!("{error:#}")),
+            Ok(Verdict::Passed) => Outcome::Passed,
+            Ok(Verdict::NotRun(why)) => Outcome::NotRun(why),
+            Err(error) => Outcome::Failed(format!("{error:#}")),
         };
         rows.push(Row { name: check.name, took: start.elapsed(), result });
     }
@@ -77,9 +75,9 @@ pub(crate) fn run(selection: &Selection) -> ExitCode {
     for row in &rows {
         println!("{row}");
     }
-    let count = |is: fn(&Ended) -> bool| rows.iter().filter(|row| is(&row.result)).count();
-    let passed = count(|it| matches!(it, Ended::Passed));
-    let failed = count(|it| matches!(it, Ended::Failed(_)));
+    let count = |is: fn(&Outcome) -> bool| rows.iter().filter(|row| is(&row.result)).count();
+    let passed = count(|it| matches!(it, Outcome::Passed));
+    let failed = count(|it| matches!(it, Outcome::Failed(_)));
     println!("{passed} passed, {failed} failed");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -87,12 +85,12 @@ pub(crate) fn run(selection: &Selection) -> ExitCode {
 struct Row {
     name: &'static str,
     took: Duration,
-    result: Ended,
+    result: Outcome,
 }
 
-enum Ended {
+enum Outcome {
     Failed(String),
-    LeftOut,
+    Skipped,
     NotRun(String),
     Passed,
 }
@@ -102,10 +100,10 @@ impl std::fmt::Display for Row {
         let seconds = self.took.as_secs_f64();
         write!(f, "{:<8} {seconds:>7.1} s  ", self.name)?;
         match &self.result {
-            Ended::Failed(why) => write!(f, "FAILED: {why}"),
-            Ended::LeftOut => write!(f, "left out, as asked"),
-            Ended::NotRun(why) => write!(f, "NOT RUN: {why}"),
-            Ended::Passed => write!(f, "passed"),
+            Outcome::Failed(why) => write!(f, "FAILED: {why}"),
+            Outcome::Skipped => write!(f, "skipped"),
+            Outcome::NotRun(why) => write!(f, "NOT RUN: {why}"),
+            Outcome::Passed => write!(f, "passed"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What fuzzing starts from: the golden files.
+//! Seeds and dictionary for fuzzing, from the golden files.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::command::root;
 
-/// Puts the golden files that suit a target into its corpus.
+/// Copies the golden files that suit a target into its corpus.
 pub(crate) fn copy(target: &str, corpus: &Path, max_len: usize) -> anyhow::Result<()> {
     if target == "schema" {
         return write_schemas(corpus);
@@ -21,7 +21,7 @@ pub(crate) fn copy(target: &str, corpus: &Path, max_len: usize) -> anyhow::Resul
     Ok(())
 }
 
-/// The schemas of the golden requests' tools, each as an input of its own.
+/// Writes each tool schema of the golden requests as an input.
 fn write_schemas(corpus: &Path) -> anyhow::Result<()> {
     let mut number = 0;
     for path in golden_files()? {
@@ -36,7 +36,7 @@ fn write_schemas(corpus: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The object that `text` begins with. Golden files have no brackets in strings that would matter.
+/// Returns the object that `text` begins with. Strings in golden files have balanced braces.
 fn object(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let mut depth = 0_usize;
@@ -52,7 +52,7 @@ fn object(text: &str) -> Option<&str> {
     None
 }
 
-/// Writes the member names of all golden files as a dictionary: words that are hard to guess.
+/// Writes the member names of all golden files as a dictionary.
 pub(crate) fn write_dictionary(to: &Path) -> anyhow::Result<()> {
     let mut words = BTreeSet::new();
     for path in golden_files()? {
@@ -79,7 +79,7 @@ pub(crate) fn write_dictionary(to: &Path) -> anyhow::Result<()> {
     Ok(fs::write(to, dictionary)?)
 }
 
-/// What JSON and event streams are made of, in libFuzzer's spelling.
+/// Tokens of JSON and event streams, in libFuzzer's escapes.
 const TOKENS: &[&str] = &[
     "null",
     "true",
