@@ -13,7 +13,7 @@ use toolgate_core::canon::SchemaForm;
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::json::Raw;
 use toolgate_core::schema::{Cache, Compiled, Emit, Placement, compile, compile_output};
-use toolgate_validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, check_request};
 
 fuzz_target!(|input: &str| {
     let (schema, args) = input.split_once("\n\n").unwrap_or((input, "{}"));
@@ -84,7 +84,8 @@ fn taken(field: &str, backend: Backend) {
     let body = format!(r#"{{"contents":[{{"parts":[{{"text":"x"}}]}}],{field}}}"#);
     for model in ["gemini-2.5-flash", "gemini-3.6-flash"] {
         let target = Target { model: model.to_owned(), backend };
-        if let Err(error) = judge(body.as_bytes(), &target, Method::Generate, &AnySignature) {
+        if let Err(error) = check_request(body.as_bytes(), &target, Method::Generate, &AnySignature)
+        {
             panic!("{target:?} refuses: {}\n{body}", error.message);
         }
     }

@@ -190,11 +190,11 @@ impl Manner<'_> {
                     }
                 }
                 What::Call { name, args } => {
-                    let id = self.model.gives_ids().then(&mut *id);
+                    let id = self.model.issues_call_ids().then(&mut *id);
                     push(Kind::Call { name: name.clone(), args: args.clone(), id }, signs.call());
                 }
                 What::Code { code, output } => {
-                    let id = self.model.gives_ids().then(&mut *id);
+                    let id = self.model.issues_call_ids().then(&mut *id);
                     push(Kind::Code { code: code.clone(), id: id.clone() }, self.is_new());
                     push(Kind::CodeResult { output: output.clone(), id }, false);
                 }

@@ -1,70 +1,70 @@
-//! What is known of a request that Google would take.
+//! Accepted requests, and the checks of signatures.
 
 use toolgate_core::gemini::Target;
 
 use crate::request::{Part, Request};
 
-/// A request that Google would take.
+/// A request that Google accepts.
 #[derive(Clone, Debug)]
 pub struct Accepted {
     /// The request.
     pub request: Request,
-    /// What was seen in it.
+    /// Irregularities in it.
     pub counts: Counts,
-    /// Calls and responses do not match, and the model will say nothing.
+    /// Mismatch of calls and responses, to which the model answers with an empty turn.
     pub mismatch: Option<Mismatch>,
 }
 
-/// What was seen in a request and is no reason to refuse it.
+/// Irregularities in a request that are no reason to refuse it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Signatures that were checked and are real.
+    /// Genuine signatures, each counted once.
     pub signatures: usize,
-    /// Google's placeholder instead of a signature.
+    /// Google's placeholders in place of signatures.
     pub placeholders: usize,
-    /// A signature that stands there a second time.
+    /// Repeated signatures.
     pub doubled: usize,
-    /// Responses without the id that their call has.
+    /// Responses that lack the id of their call.
     pub missing_ids: usize,
-    /// Responses that are not in the order of their calls.
+    /// Responses out of the order of their calls.
     pub reordered: usize,
-    /// Parts that hold nothing but a signature.
+    /// Parts with a signature and no data.
     pub bare_signatures: usize,
-    /// Entries of `tools` with functions, beyond the first: some back ends overlook them.
+    /// Entries of `tools` with functions beyond the first one; some back ends ignore them.
     pub split_functions: usize,
 }
 
-/// How responses fail to match their calls.
+/// Kind of mismatch between calls and their responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// Too many or too few.
+    /// Too many or too few responses.
     Count,
-    /// An id that no call has.
+    /// A response with an id that no call has.
     Id,
-    /// A name that is not the call's.
+    /// A response with a name other than its call's.
     Name,
-    /// Words or media stand beside the responses.
+    /// Text or media beside the responses.
     Mixed,
 }
 
-/// Tells whether a signature was issued for a part.
+/// Check of whether a signature was issued for a part.
 pub trait SignatureCheck {
-    /// Looks at one signature and the part that carries it.
+    /// Checks one signature against the part that carries it.
     fn check(&self, target: &Target, part: &Part, signature: &str) -> SignatureVerdict;
 }
 
-/// What a [`SignatureCheck`] found.
+/// Result of a [`SignatureCheck`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureVerdict {
-    /// It belongs to this part of this model.
+    /// Issued for this part by this model.
     Real,
-    /// It cannot be read.
+    /// Unreadable.
     Corrupted,
-    /// It was issued for something else.
+    /// Issued for another part, model or service.
     Invalid,
 }
 
-/// Takes every signature; for those who cannot know.
+/// A check that accepts every signature, for callers without a signing key.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnySignature;
 

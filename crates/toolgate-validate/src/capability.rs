@@ -1,4 +1,4 @@
-//! The third stage: what this model can do.
+//! The third stage: capabilities of the model.
 
 use toolgate_core::gemini::{Backend, Target};
 
@@ -6,7 +6,7 @@ use crate::error::GoogleError;
 use crate::model::{Generation, Model};
 use crate::request::{Data, Mode, Request, Settings};
 
-/// Refuses what the model does not have.
+/// Refuses settings, tools and parts that the model does not support.
 pub(crate) fn check(request: &Request, model: Model, target: &Target) -> Result<(), GoogleError> {
     let refuse = |what: String| Err(GoogleError::invalid(what));
     let settings = &request.settings;
@@ -40,14 +40,16 @@ fn check_thinking(settings: &Settings, model: Model, target: &Target) -> Result<
         (Some(_), Some(_)) => {
             refuse("You can only set only one of thinking budget and thinking level.".to_owned())
         }
-        (Some(_), None) if !model.takes_level() => {
+        (Some(_), None) if !model.supports_thinking_level() => {
             refuse("Thinking level is not supported for this model.".to_owned())
         }
-        (Some(level), None) if level == "MINIMAL" && !model.takes_minimal() => refuse(format!(
-            "Thinking level {level} is not supported for this model. Please retry with other \
+        (Some(level), None) if level == "MINIMAL" && !model.supports_minimal_level() => {
+            refuse(format!(
+                "Thinking level {level} is not supported for this model. Please retry with other \
                  thinking level."
-        )),
-        (None, Some(0)) if !model.can_stop_thinking() => refuse(match target.backend {
+            ))
+        }
+        (None, Some(0)) if !model.can_disable_thinking() => refuse(match target.backend {
             Backend::Developer => {
                 "Budget 0 is invalid. This model only works in thinking mode.".to_owned()
             }
@@ -55,13 +57,11 @@ fn check_thinking(settings: &Settings, model: Model, target: &Target) -> Result<
                 "The model does not support setting thinking_budget to 0.".to_owned()
             }
         }),
-        (None, Some(budget)) => match model.budget() {
-            Some((least, most)) if budget > 0 && !(least..=most).contains(&budget) => {
-                refuse(format!(
-                    "The thinking budget {budget} is invalid. Please choose a value between \
-                     {least} and {most}."
-                ))
-            }
+        (None, Some(budget)) => match model.thinking_budget_range() {
+            Some((min, max)) if budget > 0 && !(min..=max).contains(&budget) => refuse(format!(
+                "The thinking budget {budget} is invalid. Please choose a value between \
+                     {min} and {max}."
+            )),
             _ => Ok(()),
         },
         (_, None) => Ok(()),

@@ -1,4 +1,4 @@
-//! The three stages, one after the other: each hides the next.
+//! Entry points: the three stages in order.
 
 use toolgate_core::gemini::{Backend, Target};
 
@@ -12,7 +12,7 @@ use crate::rules::Rules;
 use crate::tree::Tree;
 use crate::turns;
 
-/// What is asked of the API.
+/// API method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// `generateContent`
@@ -24,7 +24,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Its name in URLs and error texts.
+    /// Name of the method in URLs and error texts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Generate => "generateContent",
@@ -34,7 +34,7 @@ impl Method {
     }
 }
 
-/// A body that is a request message: it passed the first stage.
+/// A request that passed the first stage.
 #[derive(Debug)]
 pub struct Parsed<'a> {
     tree: Tree<'a>,
@@ -42,18 +42,18 @@ pub struct Parsed<'a> {
     method: Method,
 }
 
-/// Says what Google would say to a request.
+/// Checks a request in all three stages.
 ///
 /// ```
 /// use toolgate_core::gemini::{Backend, Target};
-/// use toolgate_validate::{AnySignature, Method, request};
+/// use toolgate_validate::{AnySignature, Method, check_request};
 ///
 /// let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
 /// let body = br#"{"contents":[{"parts":[{"text":"Hi","colour":"red"}]}]}"#;
-/// let error = request(body, &target, Method::Generate, &AnySignature).unwrap_err();
+/// let error = check_request(body, &target, Method::Generate, &AnySignature).unwrap_err();
 /// assert!(error.message.ends_with("Unknown name \"colour\" at 'contents[0].parts[0]': Cannot find field."));
 /// ```
-pub fn request(
+pub fn check_request(
     body: &[u8],
     target: &Target,
     method: Method,
@@ -62,7 +62,7 @@ pub fn request(
     parse_request(body, target.backend, method)?.check(target, signatures)
 }
 
-/// The first stage alone: the Developer API does it before it looks at the key.
+/// Checks the first stage only. The Developer API runs it before it checks the API key.
 pub fn parse_request(
     body: &[u8],
     backend: Backend,
@@ -75,7 +75,7 @@ pub fn parse_request(
     let mut tree = parse::parse(body, backend, root)?;
     let mut root = root;
     if method == Method::CountTokens {
-        // The long form replaces the short one.
+        // `generateContentRequest` replaces the other fields.
         if let Some(inner) = tree.get("generateContentRequest").cloned() {
             root = "CountTokensRequest.generate_content_request";
             tree = inner;
@@ -85,12 +85,12 @@ pub fn parse_request(
 }
 
 impl Parsed<'_> {
-    /// The request, whatever the rules say to it.
+    /// Returns the request without checking it further.
     pub fn unchecked(&self) -> Request {
         Request::read(&self.tree)
     }
 
-    /// The second and third stage.
+    /// Checks the second and third stage.
     pub fn check(
         &self,
         target: &Target,
@@ -98,7 +98,7 @@ impl Parsed<'_> {
     ) -> Result<Accepted, GoogleError> {
         let Self { tree, root, method } = self;
         let Some(model) = Model::named(&target.model) else {
-            // Streams are refused with the name of the plain method.
+            // The error for a stream names the unary method.
             let method = match method {
                 Method::Generate | Method::Stream => Method::Generate,
                 Method::CountTokens => Method::CountTokens,

@@ -2,40 +2,40 @@
 
 use serde_json::{Value, json};
 
-/// A refusal, as Google words and wraps it.
+/// A refusal with Google's wording and envelope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoogleError {
     /// The HTTP status.
     pub code: u16,
-    /// The status word, as `INVALID_ARGUMENT`.
+    /// The status name, such as `INVALID_ARGUMENT`.
     pub status: &'static str,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// `google.rpc.*` objects.
+    /// Details: `google.rpc.*` objects.
     pub details: Vec<Value>,
 }
 
-/// One line of a `BadRequest` detail.
+/// One field violation of a `BadRequest` detail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The snake_case path of the message at fault; empty for the request itself.
+    /// The snake_case path of the faulty message; empty for the request itself.
     pub field: String,
-    /// What is wrong with it.
+    /// The description.
     pub description: String,
 }
 
 impl GoogleError {
-    /// 400, with nothing but words.
+    /// A 400 without details.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self { code: 400, status: "INVALID_ARGUMENT", message: message.into(), details: Vec::new() }
     }
 
-    /// 400 without a reason, which Google gives surprisingly often.
+    /// A 400 that names no field, which Google returns surprisingly often.
     pub fn unspecific() -> Self {
         Self::invalid("Request contains an invalid argument.")
     }
 
-    /// What the JSON parser found: a line and a violation each.
+    /// Faults of the first stage: a line and a violation each.
     pub fn parse(violations: &[Violation]) -> Self {
         let lines: Vec<_> = violations.iter().map(|it| it.description.as_str()).collect();
         let violations: Vec<_> = violations
@@ -52,7 +52,7 @@ impl GoogleError {
         Self { details: vec![detail], ..Self::invalid(lines.join("\n")) }
     }
 
-    /// 404 for a model that is not there, or cannot do this.
+    /// A 404 for a model that does not exist or lacks the method.
     pub fn model_not_found(model: &str, version: &str, method: &str) -> Self {
         let message = format!(
             "models/{model} is not found for API version {version}, or is not supported for \
@@ -62,7 +62,7 @@ impl GoogleError {
         Self { code: 404, status: "NOT_FOUND", message, details: Vec::new() }
     }
 
-    /// The envelope.
+    /// Returns the envelope.
     pub fn to_json(&self) -> Value {
         let mut error = json!({
             "code": self.code,
@@ -75,7 +75,7 @@ impl GoogleError {
         json!({ "error": error })
     }
 
-    /// The body, over several lines as Google sends it.
+    /// Returns the response body, indented as Google's.
     pub fn to_body(&self) -> Vec<u8> {
         let mut body = serde_json::to_vec_pretty(&self.to_json()).unwrap_or_default();
         body.push(b'\n');
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_envelope_is_googles() {
+    fn errors_have_googles_envelope() {
         let violation = |field: &str| Violation { field: field.into(), description: "D".into() };
         assert_eq!(
             GoogleError::parse(&[violation("tools[0]"), violation("")]).to_json(),

@@ -1,4 +1,4 @@
-//! Which fields a request may have: Google's discovery documents, as a table.
+//! Messages, fields and enums of a request, from Google's discovery documents.
 
 use std::sync::LazyLock;
 
@@ -7,17 +7,17 @@ use toolgate_core::gemini::Backend;
 /// The messages and enums of one back end.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    /// What stands before a type's name in error texts.
+    /// Package of the type names in error texts.
     pub(crate) package: &'static str,
     messages: Vec<Message>,
     enums: Vec<Enum>,
 }
 
-/// A message: its name and fields.
+/// A message with its fields.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) name: &'static str,
-    /// Sorted by `key`; every field stands here by both of its names.
+    /// Names of fields in both spellings, sorted, with indexes into `fields`.
     names: Vec<(String, usize)>,
     fields: Vec<Field>,
 }
@@ -25,17 +25,17 @@ pub(crate) struct Message {
 /// A field of a message.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// lowerCamelCase, as Google writes it.
+    /// Name in lowerCamelCase.
     pub(crate) name: &'static str,
-    /// snake_case, as error texts have it.
+    /// Name in snake_case, which error texts use.
     pub(crate) snake: String,
     pub(crate) shape: Shape,
     pub(crate) kind: Kind,
-    /// The oneof that the field is in.
+    /// The oneof that the field belongs to.
     pub(crate) oneof: Option<String>,
 }
 
-/// How often a field's value stands there.
+/// Cardinality of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     One,
@@ -43,7 +43,7 @@ pub(crate) enum Shape {
     Map,
 }
 
-/// What a field's value is.
+/// Type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bool,
@@ -61,7 +61,7 @@ pub(crate) enum Kind {
     Value,
 }
 
-/// An enum: its name and values.
+/// An enum with its values.
 #[derive(Debug)]
 struct Enum {
     name: &'static str,
@@ -69,7 +69,7 @@ struct Enum {
 }
 
 impl Tables {
-    /// The table of a back end.
+    /// Returns the tables of a back end.
     pub(crate) fn of(backend: Backend) -> &'static Self {
         static DEVELOPER: LazyLock<Tables> =
             LazyLock::new(|| read("[developer]", "google.ai.generativelanguage.v1beta"));
@@ -86,42 +86,42 @@ impl Tables {
         self.messages.get(at)
     }
 
-    /// The value's own spelling: case does not matter, and numbers are places in the list.
+    /// Returns the canonical spelling of a value. Case is ignored, and digits are an index.
     pub(crate) fn enum_value(&self, name: &str, given: &str) -> Option<&'static str> {
         let at = self.enums.binary_search_by(|known| known.name.cmp(name)).ok()?;
         let values = &self.enums.get(at)?.values;
-        if let Ok(place) = given.parse::<usize>() {
-            return values.get(place).copied();
+        if let Ok(number) = given.parse::<usize>() {
+            return values.get(number).copied();
         }
         let given = given.replace('-', "_");
         values.iter().copied().find(|value| value.eq_ignore_ascii_case(&given))
     }
 
-    /// The value at a place; proto's enums are open, so a place that we do not know is the first.
-    pub(crate) fn enum_place(&self, name: &str, place: i64) -> Option<&'static str> {
+    /// Returns the value with this number. Proto enums are open: an unknown number is the first value.
+    pub(crate) fn enum_number(&self, name: &str, number: i64) -> Option<&'static str> {
         let at = self.enums.binary_search_by(|known| known.name.cmp(name)).ok()?;
         let values = &self.enums.get(at)?.values;
-        usize::try_from(place)
+        usize::try_from(number)
             .ok()
-            .and_then(|place| values.get(place))
+            .and_then(|number| values.get(number))
             .or_else(|| values.first())
             .copied()
     }
 }
 
 impl Message {
-    /// The field with this name in either spelling.
+    /// Returns the field with this name in either spelling.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         let at = self.names.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
         self.fields.get(self.names.get(at)?.1)
     }
 }
 
-const TEXT: &str = include_str!("fields.txt");
+const FIELDS_TABLE: &str = include_str!("fields.txt");
 
 fn read(section: &str, package: &'static str) -> Tables {
     let mut tables = Tables { package, messages: Vec::new(), enums: Vec::new() };
-    let lines = TEXT.lines().skip_while(|line| *line != section).skip(1);
+    let lines = FIELDS_TABLE.lines().skip_while(|line| *line != section).skip(1);
     for line in lines.take_while(|line| !line.starts_with('[')) {
         let mut words = line.split_whitespace();
         match (line.starts_with(' '), words.next()) {
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_the_table_is_known() {
+    fn every_type_in_the_table_is_defined() {
         for backend in [Backend::Developer, Backend::Vertex] {
             let tables = Tables::of(backend);
             assert!(tables.messages.len() > 50, "{backend:?}");
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_go_by_both_names() {
+    fn fields_are_found_in_both_spellings() {
         let tables = Tables::of(Backend::Developer);
         let message = tables.message("FunctionDeclaration").unwrap();
         let camel = message.field("parametersJsonSchema").unwrap();

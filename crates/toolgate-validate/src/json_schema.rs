@@ -1,8 +1,8 @@
 //! The rules of `parametersJsonSchema` and `responseJsonSchema`.
 //!
-//! Unknown keywords pass. What is refused: references that lead nowhere, in circles that cannot
-//! end, or that have neighbours; arrays that may grow too long; a function whose arguments are no
-//! object.
+//! Unknown keywords are accepted. Refused are undefined references, references with sibling keywords,
+//! required properties that contain themselves, arrays that may grow too long, and functions whose
+//! arguments are not an object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,33 +10,34 @@ use std::fmt;
 use toolgate_core::gemini::Backend;
 
 use crate::error::GoogleError;
-use crate::schema::{MAX_DEPTH, Owner};
+use crate::schema::{MAX_SCHEMA_DEPTH, SchemaOwner};
 use crate::tree::Tree;
 
-/// The most that all `maxItems` of a schema may add up to.
-const MAX_ITEMS: f64 = 960.0;
+/// Highest sum of all `maxItems` of a schema.
+const MAX_TOTAL_ITEMS: f64 = 960.0;
 
-/// Checks a whole schema.
+/// Checks a schema.
 pub(crate) fn check(
     schema: &Tree<'_>,
-    owner: Owner<'_>,
+    owner: SchemaOwner<'_>,
     backend: Backend,
 ) -> Result<(), GoogleError> {
     let Tree::Object(_) = schema else {
-        return Err(must_be_object("schema", &At::Root));
+        return Err(must_be_object("schema", &SchemaPath::Root));
     };
     if !may_be_object(schema) {
         owner.must_be_object(backend)?;
     }
-    let mut rules = Rules { root: schema, targets: targets(schema), owner, max_items: 0.0 };
-    rules.node(schema, &At::Root, 1)?;
-    if rules.max_items > MAX_ITEMS {
+    let mut rules =
+        JsonSchemaRules { root: schema, targets: targets(schema), owner, max_items: 0.0 };
+    rules.node(schema, &SchemaPath::Root, 1)?;
+    if rules.max_items > MAX_TOTAL_ITEMS {
         return Err(GoogleError::unspecific());
     }
-    rules.no_endless_values(schema)
+    rules.check_endless_values(schema)
 }
 
-/// Whether the root can be taken for an object: Google does not look through unions there.
+/// Whether the root can be an object. Google does not look into unions there.
 fn may_be_object(schema: &Tree<'_>) -> bool {
     match schema.get("type") {
         Some(Tree::Text(kind)) => kind.eq_ignore_ascii_case("object"),
@@ -50,15 +51,15 @@ fn may_be_object(schema: &Tree<'_>) -> bool {
     }
 }
 
-/// A place inside a schema, as `properties.target_object.anyOf.1`.
+/// Path inside a schema, such as `properties.target_object.anyOf.1`.
 #[derive(Clone, Copy)]
-enum At<'a> {
+enum SchemaPath<'a> {
     Root,
     Key(&'a Self, &'a str),
     Index(&'a Self, usize),
 }
 
-impl fmt::Display for At<'_> {
+impl fmt::Display for SchemaPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => f.write_str("top-level"),
@@ -69,11 +70,11 @@ impl fmt::Display for At<'_> {
     }
 }
 
-fn must_be_object(word: &str, at: &At<'_>) -> GoogleError {
+fn must_be_object(word: &str, at: &SchemaPath<'_>) -> GoogleError {
     GoogleError::invalid(format!("value for {word} at {at} must be an object"))
 }
 
-/// What references may lead to: definitions by name, and by anchor.
+/// Targets of references: definitions by name and by anchor.
 fn targets<'t>(root: &'t Tree<'t>) -> BTreeMap<String, &'t Tree<'t>> {
     let mut targets = BTreeMap::new();
     for (name, schema) in root.get("$defs").map_or(&[][..], Tree::members) {
@@ -85,16 +86,21 @@ fn targets<'t>(root: &'t Tree<'t>) -> BTreeMap<String, &'t Tree<'t>> {
     targets
 }
 
-struct Rules<'t, 'o> {
+struct JsonSchemaRules<'t, 'o> {
     root: &'t Tree<'t>,
     targets: BTreeMap<String, &'t Tree<'t>>,
-    owner: Owner<'o>,
+    owner: SchemaOwner<'o>,
     max_items: f64,
 }
 
-impl<'t> Rules<'t, '_> {
-    fn node(&mut self, schema: &Tree<'_>, at: &At<'_>, depth: usize) -> Result<(), GoogleError> {
-        if depth > MAX_DEPTH {
+impl<'t> JsonSchemaRules<'t, '_> {
+    fn node(
+        &mut self,
+        schema: &Tree<'_>,
+        at: &SchemaPath<'_>,
+        depth: usize,
+    ) -> Result<(), GoogleError> {
+        if depth > MAX_SCHEMA_DEPTH {
             return Err(self.owner.too_deep());
         }
         if let Some(target) = schema.get("$ref").and_then(Tree::text) {
@@ -102,12 +108,12 @@ impl<'t> Rules<'t, '_> {
         }
         self.max_items += schema.get("maxItems").and_then(Tree::number).unwrap_or(0.0).max(0.0);
         for word in ["properties", "$defs"] {
-            let below = At::Key(at, word);
+            let below = SchemaPath::Key(at, word);
             match schema.get(word) {
                 None => {}
                 Some(Tree::Object(members)) => {
                     for (name, child) in members {
-                        let at = At::Key(&below, name);
+                        let at = SchemaPath::Key(&below, name);
                         let Tree::Object(_) = child else {
                             return Err(must_be_object(name, &below));
                         };
@@ -118,10 +124,10 @@ impl<'t> Rules<'t, '_> {
             }
         }
         for word in ["anyOf", "oneOf", "prefixItems"] {
-            let below = At::Key(at, word);
+            let below = SchemaPath::Key(at, word);
             let branches = schema.get(word).map_or(&[][..], Tree::items);
             for (index, child) in branches.iter().enumerate() {
-                let at = At::Index(&below, index);
+                let at = SchemaPath::Index(&below, index);
                 let Tree::Object(_) = child else { return Err(must_be_object(word, &at)) };
                 self.node(child, &at, depth + 1)?;
             }
@@ -129,13 +135,18 @@ impl<'t> Rules<'t, '_> {
         // `items: false` closes a tuple, `additionalProperties` may be a boolean.
         for word in ["items", "additionalProperties"] {
             if let Some(child @ Tree::Object(_)) = schema.get(word) {
-                self.node(child, &At::Key(at, word), depth + 1)?;
+                self.node(child, &SchemaPath::Key(at, word), depth + 1)?;
             }
         }
         Ok(())
     }
 
-    fn reference(&self, schema: &Tree<'_>, target: &str, at: &At<'_>) -> Result<(), GoogleError> {
+    fn reference(
+        &self,
+        schema: &Tree<'_>,
+        target: &str,
+        at: &SchemaPath<'_>,
+    ) -> Result<(), GoogleError> {
         let alone = schema
             .members()
             .iter()
@@ -153,7 +164,7 @@ impl<'t> Rules<'t, '_> {
         Ok(())
     }
 
-    /// `#`, `#/$defs/name`, and `#anchor` of a definition. Nothing else leads anywhere.
+    /// Resolves `#`, `#/$defs/name` and the `#anchor` of a definition. Other references are undefined.
     fn resolve(&self, target: &str) -> Option<&'t Tree<'t>> {
         match target.strip_prefix('#')? {
             "" => Some(self.root),
@@ -161,8 +172,8 @@ impl<'t> Rules<'t, '_> {
         }
     }
 
-    /// A value that must hold a value of its own kind, and so on, can never be written down.
-    fn no_endless_values(&self, schema: &'t Tree<'t>) -> Result<(), GoogleError> {
+    /// Refuses schemas whose values would have to contain themselves.
+    fn check_endless_values(&self, schema: &'t Tree<'t>) -> Result<(), GoogleError> {
         let (mut todo, mut seen) = (vec![schema], BTreeSet::new());
         let mut chain = Chain::default();
         while let Some(node) = todo.pop() {
@@ -176,12 +187,12 @@ impl<'t> Rules<'t, '_> {
         Ok(())
     }
 
-    /// Follows what must be there; every schema is left behind once.
+    /// Follows references and required properties depth-first, visiting every schema once.
     fn required_chain(&self, node: &'t Tree<'t>, chain: &mut Chain) -> Result<(), GoogleError> {
         if chain.done.contains(&address(node)) {
             return Ok(());
         }
-        if !chain.open.insert(address(node)) || chain.open.len() > MAX_CHAIN {
+        if !chain.open.insert(address(node)) || chain.open.len() > MAX_REQUIRED_CHAIN {
             return Err(GoogleError::invalid("maximum schema depth exceeded"));
         }
         if let Some(target) = node.get("$ref").and_then(Tree::text).and_then(|it| self.resolve(it))
@@ -202,10 +213,10 @@ impl<'t> Rules<'t, '_> {
     }
 }
 
-/// How far a chain of required properties may go.
-const MAX_CHAIN: usize = 256;
+/// Longest chain of required properties.
+const MAX_REQUIRED_CHAIN: usize = 256;
 
-/// Schemas on the way, and those whose ways are known to end.
+/// Schemas on the current chain, and schemas whose chains are known to end.
 #[derive(Default)]
 struct Chain {
     open: BTreeSet<usize>,

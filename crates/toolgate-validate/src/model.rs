@@ -1,9 +1,9 @@
-//! What each generation of models takes and refuses.
+//! Capabilities of each generation of models.
 //!
-//! This is a second reading of Google's rules, on purpose apart from the table that the encoder
-//! goes by: where the two differ, one of them has read wrongly.
+//! This is a second reading of Google's rules, deliberately separate from the encoder's table of
+//! profiles: where the two differ, one of them is wrong.
 
-/// How new a model is. Later ones refuse more.
+/// Generation of a model. Later ones refuse more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
     /// Before 2.5.
@@ -16,23 +16,23 @@ pub enum Generation {
     G3_5,
     /// 3.5-flash-lite and 3.6.
     G3_6,
-    /// 3.7, 3.8, 4 and whatever is newer.
+    /// 3.7 and later.
     G3_7,
 }
 
-/// What a model's name says about it.
+/// A model, as described by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// How new it is.
+    /// The generation.
     pub generation: Generation,
-    /// A `pro`.
+    /// Whether it is a `pro` model.
     pub pro: bool,
-    /// A `flash-lite`.
+    /// Whether it is a `flash-lite` model.
     pub lite: bool,
 }
 
 impl Model {
-    /// Reads a name, without `models/`; `None` for one that Google does not know.
+    /// Parses a name without `models/`. `None` for a name that Google does not know.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "gemini-flash-latest" => return Self::named("gemini-3.8-flash"),
@@ -58,33 +58,33 @@ impl Model {
         Some(Self { generation, pro: kind.starts_with("pro"), lite })
     }
 
-    /// Thinks before it speaks and signs its calls.
+    /// Whether the model signs its calls.
     pub fn signs_calls(self) -> bool {
         self.generation >= Generation::G3
     }
 
-    /// Gives its calls ids on the Developer API.
-    pub fn gives_ids(self) -> bool {
+    /// Whether calls have ids on the Developer API.
+    pub fn issues_call_ids(self) -> bool {
         self.generation >= Generation::G3
     }
 
-    /// Answers nothing when calls and responses do not match, where older ones refuse.
-    pub(crate) fn falls_silent(self) -> bool {
+    /// Whether a mismatch of calls and responses gets an empty answer; older models refuse it.
+    pub(crate) fn answers_mismatch_with_nothing(self) -> bool {
         self.generation >= Generation::G3_5
     }
 
-    /// Takes `thinkingLevel`.
-    pub(crate) fn takes_level(self) -> bool {
+    /// Whether `thinkingLevel` is supported.
+    pub(crate) fn supports_thinking_level(self) -> bool {
         self.generation >= Generation::G3
     }
 
-    /// Takes the level MINIMAL.
-    pub(crate) fn takes_minimal(self) -> bool {
-        self.takes_level() && !self.pro && self.generation < Generation::G3_7
+    /// Whether the level MINIMAL is supported.
+    pub(crate) fn supports_minimal_level(self) -> bool {
+        self.supports_thinking_level() && !self.pro && self.generation < Generation::G3_7
     }
 
-    /// The least and most `thinkingBudget`, beside 0 and −1.
-    pub(crate) fn budget(self) -> Option<(i64, i64)> {
+    /// Lowest and highest `thinkingBudget`, apart from 0 and −1.
+    pub(crate) fn thinking_budget_range(self) -> Option<(i64, i64)> {
         match (self.generation, self.pro, self.lite) {
             (Generation::G2_5, true, _) => Some((128, 32_768)),
             (Generation::G2_5, false, true) => Some((512, 24_576)),
@@ -101,8 +101,8 @@ impl Model {
         }
     }
 
-    /// Can be told not to think.
-    pub(crate) fn can_stop_thinking(self) -> bool {
+    /// Whether thinking can be disabled.
+    pub(crate) fn can_disable_thinking(self) -> bool {
         self.generation <= Generation::G2_5 && !self.pro
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn names() {
+    fn names_give_generation_and_size() {
         use Generation::*;
         check("gemini-2.0-flash", Some((Legacy, false, false)));
         check("gemini-2.5-pro", Some((G2_5, true, false)));

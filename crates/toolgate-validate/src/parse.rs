@@ -1,7 +1,7 @@
-//! The first stage: JSON to a request message, as Google's parser does it.
+//! The first stage: JSON to a request message, by the rules of Google's parser.
 //!
-//! Every fault is named, not only the first. What comes out has camelCase names, no nulls, lists
-//! where the message has lists, and enums in their own spelling.
+//! All faults are reported. The result has camelCase names, no nulls, lists for repeated fields, and
+//! enums in their canonical spelling.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::fields::{Field, Kind, Message, Shape, Tables};
 use crate::path::Path;
 use crate::tree::Tree;
 
-/// Reads a body as the message called `root`.
+/// Parses a body as the message called `root`.
 pub(crate) fn parse<'a>(
     body: &'a [u8],
     backend: Backend,
@@ -74,7 +74,7 @@ impl Parser {
         Tree::Object(out)
     }
 
-    /// A field that was given once or, in two spellings, several times.
+    /// Parses a field. Several values are given when both spellings are used.
     fn field<'a>(
         &mut self,
         field: &'static Field,
@@ -99,7 +99,7 @@ impl Parser {
             Shape::List => {
                 let mut elements = Vec::new();
                 for value in given {
-                    // A lone value is a list of one.
+                    // A single value is accepted as a list of one.
                     if let Tree::List(more) = value {
                         elements.extend(more);
                     } else {
@@ -145,7 +145,7 @@ impl Parser {
         }
     }
 
-    /// One value; `None` where it does not fit, which has then been said.
+    /// Parses one value. `None` if it does not fit; the fault is then recorded.
     fn value<'a>(
         &mut self,
         field: &'static Field,
@@ -182,7 +182,8 @@ impl Parser {
         }
     }
 
-    /// Checks a scalar: fine as it is, fine in another form, or what kind was expected and why not.
+    /// Checks a scalar. `Ok(None)`: valid as it is; `Ok(Some)`: its canonical form; `Err`: the expected
+    /// type and the reason.
     fn scalar<'a>(
         &self,
         kind: Kind,
@@ -225,7 +226,7 @@ impl Parser {
             Kind::Enum(name) => {
                 let known = match text {
                     Some(text) => self.tables.enum_value(name, text),
-                    None => whole(value).and_then(|place| self.tables.enum_place(name, place)),
+                    None => whole(value).and_then(|number| self.tables.enum_number(name, number)),
                 };
                 match known {
                     Some(known) => Ok(Some(Tree::Text(Cow::Borrowed(known)))),
@@ -277,7 +278,7 @@ fn place(at: &Path<'_>) -> String {
     }
 }
 
-/// `1`, `1.0` and `"1"`, but neither `1.5` nor `"1e3"`.
+/// Integer value of `1`, `1.0` and `"1"`, but not of `1.5` or `"1e3"`.
 fn whole(value: &Tree<'_>) -> Option<i64> {
     match value {
         Tree::Number(number) => number.as_i64().or_else(|| {
@@ -290,7 +291,7 @@ fn whole(value: &Tree<'_>) -> Option<i64> {
     }
 }
 
-/// Either alphabet, padded or not, but not both alphabets at once.
+/// Whether a text is base64: standard or URL-safe but not mixed, padded or not.
 fn is_base64(text: &str) -> bool {
     let bare = text.trim_end_matches('=');
     let standard = bare.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'));

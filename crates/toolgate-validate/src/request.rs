@@ -1,4 +1,4 @@
-//! A request that parsed: what the rules and the simulator look at.
+//! Parsed requests, in the form that the rules and the simulator use.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ pub struct Request {
     pub functions: Vec<Function>,
     /// The tools that Google runs itself, by their field's name (`googleSearch`).
     pub server_tools: Vec<String>,
-    /// `toolConfig`
+    /// Function calling settings.
     pub calling: Calling,
     /// `generationConfig`
     pub settings: Settings,
@@ -23,30 +23,30 @@ pub struct Request {
     pub cached_content: Option<String>,
 }
 
-/// What one side said.
+/// A content: the parts of one role.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
-    /// `user`, `model`, or whatever was sent.
+    /// `user`, `model`, or any other text that was sent.
     pub role: String,
     /// The parts.
     pub parts: Vec<Part>,
 }
 
-/// A piece of a content.
+/// A part of a content.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
-    /// What it holds.
+    /// The data.
     pub data: Data,
-    /// Whether it is a summary of thinking.
+    /// Whether it is a thought summary.
     pub thought: bool,
     /// `thoughtSignature`, unless it is empty.
-    pub signature: Option<Token>,
+    pub signature: Option<RawSignature>,
 }
 
-/// What a part holds.
+/// Data of a part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Data {
-    /// Nothing: only modifiers stand there.
+    /// No data, only modifiers.
     #[default]
     None,
     /// `text`
@@ -55,14 +55,14 @@ pub enum Data {
     Media {
         /// The MIME type.
         mime: String,
-        /// How many characters of base64, for counting tokens.
+        /// Length of the base64 text, for counting tokens.
         size: usize,
     },
     /// `functionCall`
     Call {
         /// Its id, unless it is empty.
         id: Option<String>,
-        /// Whose call.
+        /// Name of the function.
         name: String,
         /// The arguments.
         args: Map<String, Value>,
@@ -71,39 +71,39 @@ pub enum Data {
     Response {
         /// Its id, unless it is empty.
         id: Option<String>,
-        /// Whose answer.
+        /// Name of the function.
         name: String,
-        /// The answer.
+        /// The response.
         response: Map<String, Value>,
-        /// The display names of its media, one for each.
+        /// Display names of its media.
         media: Vec<String>,
     },
     /// A part of a server-side tool, by its field's name (`executableCode`, `toolCall`).
     Server(String, Value),
 }
 
-/// A signature as it came; its `Debug` shows the length only.
+/// A signature as received. `Debug` shows the length only.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Token(pub String);
+pub struct RawSignature(pub String);
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for RawSignature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Token({} bytes)", self.0.len())
+        write!(f, "RawSignature({} bytes)", self.0.len())
     }
 }
 
 /// A declared function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is for.
+    /// The description.
     pub description: String,
-    /// What it takes: a JSON Schema, or Gemini's `Schema` with its upper-case types.
+    /// Schema of the arguments: JSON Schema, or Gemini's `Schema` with upper-case types.
     pub schema: Option<Value>,
 }
 
-/// Whether the model may, must or must not call.
+/// `toolConfig`
 #[derive(Clone, Debug, Default)]
 pub struct Calling {
     /// The mode.
@@ -119,7 +119,7 @@ pub struct Calling {
 /// `functionCallingConfig.mode`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Not said: what AUTO means.
+    /// Not set; the same as AUTO.
     #[default]
     Unset,
     /// Text or calls.
@@ -128,11 +128,11 @@ pub enum Mode {
     Any,
     /// No calls.
     None,
-    /// Text or calls, and calls follow their schema.
+    /// Text or calls; calls follow their schema.
     Validated,
 }
 
-/// `generationConfig`, as far as it changes what an answer looks like.
+/// `generationConfig`, as far as the rules and the simulator use it.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// `maxOutputTokens`
@@ -145,9 +145,9 @@ pub struct Settings {
     pub stop: Vec<String>,
     /// Whether a penalty is set.
     pub penalty: bool,
-    /// Whether log probabilities are asked for.
+    /// Whether log probabilities are requested.
     pub logprobs: bool,
-    /// `responseMimeType`, also from `responseFormat`.
+    /// `responseMimeType`, or the type in `responseFormat`.
     pub mime: Option<String>,
     /// `responseJsonSchema`, `responseSchema` or `responseFormat`'s schema.
     pub schema: Option<Value>,
@@ -160,17 +160,17 @@ pub struct Settings {
 }
 
 impl Content {
-    /// Whether the model said it.
+    /// Whether the role is `model`.
     pub fn is_model(&self) -> bool {
         self.role == "model"
     }
 
-    /// How many calls it has.
+    /// Number of calls.
     pub fn calls(&self) -> usize {
         self.parts.iter().filter(|part| matches!(part.data, Data::Call { .. })).count()
     }
 
-    /// How many function responses it has.
+    /// Number of function responses.
     pub fn responses(&self) -> usize {
         self.parts.iter().filter(|part| matches!(part.data, Data::Response { .. })).count()
     }
@@ -233,7 +233,12 @@ fn part(tree: &Tree<'_>) -> Part {
                 id: string(value, "id"),
                 name: string(value, "name").unwrap_or_default(),
                 response: object(value, "response"),
-                media: value.get("parts").map_or(&[][..], Tree::items).iter().map(shown).collect(),
+                media: value
+                    .get("parts")
+                    .map_or(&[][..], Tree::items)
+                    .iter()
+                    .map(display_name)
+                    .collect(),
             },
             "executableCode" | "codeExecutionResult" | "toolCall" | "toolResponse" => {
                 Data::Server(name.to_string(), value.to_value())
@@ -244,11 +249,11 @@ fn part(tree: &Tree<'_>) -> Part {
     Part {
         data: data.unwrap_or_default(),
         thought: tree.get("thought").is_some_and(Tree::is_true),
-        signature: string(tree, "thoughtSignature").map(Token),
+        signature: string(tree, "thoughtSignature").map(RawSignature),
     }
 }
 
-fn shown(part: &Tree<'_>) -> String {
+fn display_name(part: &Tree<'_>) -> String {
     let medium = part.get("inlineData").or_else(|| part.get("fileData"));
     medium.and_then(|medium| string(medium, "displayName")).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The second stage: what a request may mean, whatever the model.
+//! The second stage: rules of a request, apart from the order of its turns.
 
 use std::collections::BTreeSet;
 
@@ -10,26 +10,26 @@ use crate::error::GoogleError;
 use crate::json_schema;
 use crate::model::{Generation, Model};
 use crate::request::{Content, Data, Mode, Part, Request};
-use crate::schema::{Owner, SchemaRules};
+use crate::schema::{SchemaOwner, SchemaRules};
 use crate::tree::Tree;
 
-/// The most functions that a request may declare.
+/// Highest number of functions in a request.
 const MAX_FUNCTIONS: usize = 512;
-/// How much a schema may weigh where decoding is bound to it.
-const MAX_STATES: f64 = 200_000.0;
+/// Highest estimate of grammar states where decoding is constrained by a schema.
+const MAX_GRAMMAR_STATES: f64 = 200_000.0;
 
-/// The rules that say their faults in lines, each with its path, and those that are said alone.
+/// The rules. Some faults are collected, a line with a path each; the others are reported alone.
 pub(crate) struct Rules<'t, 'a> {
     pub(crate) tree: &'t Tree<'a>,
     pub(crate) request: &'t Request,
     pub(crate) model: Model,
     pub(crate) target: &'t Target,
-    /// The message's name, which begins every path.
+    /// Name of the message, the first segment of every path.
     pub(crate) root: &'static str,
 }
 
 impl Rules<'_, '_> {
-    /// Everything but the order of turns.
+    /// Checks all rules of this stage.
     pub(crate) fn check(&self, counts: &mut Counts) -> Result<(), GoogleError> {
         self.check_presence()?;
         let mut lines = Vec::new();
@@ -56,7 +56,7 @@ impl Rules<'_, '_> {
                 "at least one contents field is required."
             } else if contents.iter().any(|content| content.parts.is_empty()) {
                 "it must include at least one parts field, which describes the prompt input."
-            } else if contents.iter().all(says_nothing) {
+            } else if contents.iter().all(is_empty) {
                 "it must have a text parameter."
             } else {
                 return Ok(());
@@ -83,7 +83,7 @@ impl Rules<'_, '_> {
             for (index, part) in content.parts.iter().enumerate() {
                 let at = format!("{at}.parts[{index}]");
                 match &part.data {
-                    // gemini-cli gives a signed empty text back without its text.
+                    // gemini-cli returns a signed empty text without its text.
                     Data::None if part.signature.is_some() => counts.bare_signatures += 1,
                     Data::None => lines.push(format!(
                         "{at}.data: required oneof field 'data' must have one initialized field"
@@ -101,24 +101,24 @@ impl Rules<'_, '_> {
     fn check_name(&self, name: &str, at: &str, what: &str, lines: &mut Vec<String>) {
         if name.is_empty() {
             lines.push(format!("{at}.{what}.name: Name cannot be empty."));
-        } else if let Some(why) = self.bad_name(name) {
+        } else if let Some(why) = self.name_fault(name) {
             lines.push(format!("{at}.{what}.name: {why}"));
         }
     }
 
-    /// Why a function may not be called that.
-    fn bad_name(&self, name: &str) -> Option<String> {
-        // Documents of 2026 say 128 characters; older models are known to hold to 64.
-        let most = if self.model.generation >= Generation::G3_5 { 128 } else { 64 };
+    /// Describes the fault of an invalid function name.
+    fn name_fault(&self, name: &str) -> Option<String> {
+        // 128 characters are documented since 2026; older models enforce 64.
+        let max_length = if self.model.generation >= Generation::G3_5 { 128 } else { 64 };
         let mut letters = name.bytes();
-        let starts_well = letters.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
-        let goes_on_well =
+        let is_start_valid = letters.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        let is_rest_valid =
             letters.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-'));
-        (!starts_well || !goes_on_well || name.len() > most).then(|| {
+        (!is_start_valid || !is_rest_valid || name.len() > max_length).then(|| {
             format!(
                 "Invalid function name. Must start with a letter or an underscore. Must be \
                  alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), \
-                 with a maximum length of {most}."
+                 with a maximum length of {max_length}."
             )
         })
     }
@@ -146,10 +146,10 @@ impl Rules<'_, '_> {
             for (at, function) in declared.iter().enumerate() {
                 let at = format!("tools[{tool_at}].function_declarations[{at}]");
                 let name = function.get("name").and_then(Tree::text).unwrap_or("");
-                if let Some(why) = self.bad_name(name) {
+                if let Some(why) = self.name_fault(name) {
                     lines.push(format!("{at}.name: {why}"));
                 }
-                let owner = Owner::Function(name);
+                let owner = SchemaOwner::Function(name);
                 for (field, json) in
                     [("parameters", "parametersJsonSchema"), ("response", "responseJsonSchema")]
                 {
@@ -159,7 +159,7 @@ impl Rules<'_, '_> {
                             "{at}: {field} and {field}_json_schema are mutually exclusive"
                         ));
                     }
-                    let owner = if field == "parameters" { owner } else { Owner::Config };
+                    let owner = if field == "parameters" { owner } else { SchemaOwner::Config };
                     if let Some(schema) = plain {
                         let generation = self.model.generation;
                         SchemaRules { backend, generation, lines }.check(
@@ -187,7 +187,7 @@ impl Rules<'_, '_> {
         if settings.temperature.is_some_and(|it| !(0.0..=2.0).contains(&it)) {
             return refuse("temperature must be in the range [0.0, 2.0]");
         }
-        if settings.max_output_tokens.is_some_and(|most| most <= 0) {
+        if settings.max_output_tokens.is_some_and(|limit| limit <= 0) {
             return Err(GoogleError::unspecific());
         }
         if settings.thinking_budget.is_some_and(|it| !(-1..=65_535).contains(&it)) {
@@ -212,13 +212,13 @@ impl Rules<'_, '_> {
             let Target { backend, .. } = *self.target;
             SchemaRules { backend, generation: self.model.generation, lines }.check(
                 schema,
-                Owner::Config,
+                SchemaOwner::Config,
                 "generation_config.response_schema",
             )?;
         }
         match config.get("responseJsonSchema") {
             None | Some(Tree::Null) => Ok(()),
-            Some(schema) => json_schema::check(schema, Owner::Config, self.target.backend),
+            Some(schema) => json_schema::check(schema, SchemaOwner::Config, self.target.backend),
         }
     }
 
@@ -269,13 +269,13 @@ impl Rules<'_, '_> {
         let bound =
             if matches!(calling.mode, Mode::Any | Mode::Validated) { &functions[..] } else { &[] };
         let schemas = bound.iter().filter_map(|it| it.schema.as_ref()).chain(&settings.schema);
-        if schemas.map(states).sum::<f64>() > MAX_STATES {
+        if schemas.map(states).sum::<f64>() > MAX_GRAMMAR_STATES {
             return refuse(TOO_MANY_STATES.to_owned());
         }
         Ok(())
     }
 
-    /// A `$ref` in a result means one of the result's own media.
+    /// Checks that every `$ref` in a result names one of its media.
     fn check_responses(&self) -> Result<(), GoogleError> {
         for part in self.request.contents.iter().flat_map(|content| &content.parts) {
             let Data::Response { response, media, .. } = &part.data else { continue };
@@ -290,13 +290,13 @@ impl Rules<'_, '_> {
     }
 }
 
-fn says_nothing(content: &Content) -> bool {
+fn is_empty(content: &Content) -> bool {
     content.parts.iter().all(|Part { data, signature, .. }| {
         matches!(data, Data::Text(text) if text.is_empty()) && signature.is_none()
     })
 }
 
-/// Every `$ref` inside a result.
+/// Names in every `$ref` of a result.
 fn references(response: &Map<String, Value>) -> impl Iterator<Item = String> {
     let mut found = Vec::new();
     let mut todo: Vec<&Value> = Vec::new();
@@ -320,7 +320,7 @@ fn references(response: &Map<String, Value>) -> impl Iterator<Item = String> {
     found.into_iter()
 }
 
-/// Roughly how many states a grammar made from the schema has: its text, times what repeats it.
+/// Estimate of the states of the schema's grammar: length of its texts, multiplied by repetitions.
 fn states(schema: &Value) -> f64 {
     let Value::Object(members) = schema else { return 1.0 };
     let mut own = 1.0;
@@ -340,8 +340,8 @@ fn states(schema: &Value) -> f64 {
             _ => 0.0,
         };
     }
-    let repeats = members.get("maxItems").and_then(|most| {
-        most.as_f64().or_else(|| most.as_str().and_then(|digits| digits.parse().ok()))
+    let repeats = members.get("maxItems").and_then(|max| {
+        max.as_f64().or_else(|| max.as_str().and_then(|digits| digits.parse().ok()))
     });
     own * repeats.unwrap_or(1.0).max(1.0)
 }

@@ -8,23 +8,23 @@ use crate::error::GoogleError;
 use crate::model::Generation;
 use crate::tree::Tree;
 
-/// How many schemas may stand inside each other.
-pub(crate) const MAX_DEPTH: usize = 32;
+/// Deepest nesting of schemas.
+pub(crate) const MAX_SCHEMA_DEPTH: usize = 32;
 
 const LEARN_MORE: &str = "Learn more: https://cloud.google.com/vertex-ai/generative-ai/docs/\
                           multimodal/function-calling";
 
-/// Whose schema it is.
+/// Owner of a schema, named in errors.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Owner<'a> {
-    /// The function with this name.
+pub(crate) enum SchemaOwner<'a> {
+    /// A function, by name.
     Function(&'a str),
     /// `generationConfig`
     Config,
 }
 
-impl Owner<'_> {
-    /// The schema is nested too deeply.
+impl SchemaOwner<'_> {
+    /// Error for excessive nesting.
     pub(crate) fn too_deep(self) -> GoogleError {
         GoogleError::invalid(match self {
             Self::Function("") => "A FunctionDeclaration in the request exceeds the maximum \
@@ -40,7 +40,7 @@ impl Owner<'_> {
         })
     }
 
-    /// What a function takes must be an object.
+    /// Refuses arguments that are not an object; other schemas may be anything.
     pub(crate) fn must_be_object(self, backend: Backend) -> Result<(), GoogleError> {
         let Self::Function(name) = self else { return Ok(()) };
         let what =
@@ -54,7 +54,7 @@ impl Owner<'_> {
     }
 }
 
-/// Checks schemas and collects a line for each fault.
+/// Checks of schemas, with a line for each fault.
 #[derive(Debug)]
 pub(crate) struct SchemaRules<'r> {
     pub(crate) backend: Backend,
@@ -63,11 +63,11 @@ pub(crate) struct SchemaRules<'r> {
 }
 
 impl SchemaRules<'_> {
-    /// Checks a whole schema that stands at `at` (`tools[0].….parameters`).
+    /// Checks a schema at the path `at` (`tools[0].….parameters`).
     pub(crate) fn check(
         &mut self,
         schema: &Tree<'_>,
-        owner: Owner<'_>,
+        owner: SchemaOwner<'_>,
         at: &str,
     ) -> Result<(), GoogleError> {
         let has_union = schema.get("anyOf").is_some_and(|union| !union.items().is_empty());
@@ -80,18 +80,18 @@ impl SchemaRules<'_> {
     fn node(
         &mut self,
         schema: &Tree<'_>,
-        owner: Owner<'_>,
+        owner: SchemaOwner<'_>,
         at: &str,
         vertex_at: &str,
         depth: usize,
     ) -> Result<(), GoogleError> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_SCHEMA_DEPTH {
             return Err(owner.too_deep());
         }
         if self.backend == Backend::Vertex {
             vertex_node(schema, owner, vertex_at)?;
         }
-        self.words(schema, at, depth == 1);
+        self.keywords(schema, at, depth == 1);
         let mut inner = |child: &Tree<'_>, at: String, vertex_at: String| {
             self.node(child, owner, &at, &vertex_at, depth + 1)
         };
@@ -110,7 +110,7 @@ impl SchemaRules<'_> {
         Ok(())
     }
 
-    fn words(&mut self, schema: &Tree<'_>, at: &str, root: bool) {
+    fn keywords(&mut self, schema: &Tree<'_>, at: &str, root: bool) {
         let kind = kind(schema);
         let list = |name| schema.get(name).map_or(&[][..], Tree::items);
         let properties = schema.get("properties");
@@ -140,8 +140,8 @@ impl SchemaRules<'_> {
                 fault("required: only allowed for OBJECT type".to_owned());
             }
         } else {
-            let was_refused_once = self.generation == Generation::Legacy;
-            if properties.is_some() && names.is_empty() && (!root || was_refused_once) {
+            let is_legacy = self.generation == Generation::Legacy;
+            if properties.is_some() && names.is_empty() && (!root || is_legacy) {
                 fault("properties: should be non-empty for OBJECT type".to_owned());
             }
             let known: BTreeSet<&str> = names.iter().map(|(name, _)| &**name).collect();
@@ -164,22 +164,22 @@ impl SchemaRules<'_> {
         {
             fault("format: only 'enum' and 'date-time' are supported for STRING type".to_owned());
         }
-        let says_nothing = ["enum", "required", "anyOf"].iter().all(|it| list(it).is_empty())
+        let is_unconstrained = ["enum", "required", "anyOf"].iter().all(|it| list(it).is_empty())
             && names.is_empty()
             && schema.get("items").is_none()
             && schema.get("ref").is_none();
-        if kind.is_none() && says_nothing {
+        if kind.is_none() && is_unconstrained {
             fault("type: must be specified".to_owned());
         }
     }
 }
 
-/// Vertex has its own words for some faults.
-fn vertex_node(schema: &Tree<'_>, owner: Owner<'_>, at: &str) -> Result<(), GoogleError> {
+/// Checks the rules that Vertex words in its own way.
+fn vertex_node(schema: &Tree<'_>, owner: SchemaOwner<'_>, at: &str) -> Result<(), GoogleError> {
     let refuse = |what: &str| {
         let whose = match owner {
-            Owner::Function(name) => format!("`{name}` functionDeclaration `{at}` schema"),
-            Owner::Config => format!("`response_schema` `{at}` schema"),
+            SchemaOwner::Function(name) => format!("`{name}` functionDeclaration `{at}` schema"),
+            SchemaOwner::Config => format!("`response_schema` `{at}` schema"),
         };
         Err(GoogleError::invalid(format!(
             "Unable to submit request because {whose} {what} {LEARN_MORE}"

@@ -1,4 +1,4 @@
-//! A body as a tree: what both the parser and the rules look at.
+//! JSON trees of request bodies.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 
 use crate::error::{GoogleError, Violation};
 
-/// A JSON value. Members keep their order, and doubles.
+/// A JSON value. Members keep their order and their duplicates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Tree<'a> {
     Null,
@@ -19,14 +19,14 @@ pub(crate) enum Tree<'a> {
     Object(Vec<(Cow<'a, str>, Self)>),
 }
 
-/// How many objects may stand inside each other.
+/// Deepest nesting of objects.
 ///
-/// Thirty levels of `properties` pass and thirty-one fail: the request, the tool, the declaration,
-/// `parameters`, and two for each level.
-const MAX_OBJECTS: usize = 64;
+/// Thirty levels of `properties` are accepted, thirty-one are not: the request, the tool, the
+/// declaration and `parameters` count, and two objects for each level.
+const MAX_OBJECT_DEPTH: usize = 64;
 
 impl<'a> Tree<'a> {
-    /// Reads a body; an empty one is an empty request.
+    /// Parses a body. An empty body is an empty request.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, GoogleError> {
         let Ok(text) = std::str::from_utf8(body) else {
             return Err(broken("Encountered non UTF-8 code points."));
@@ -42,32 +42,32 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The last member with this name.
+    /// Returns the last member with this name.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         self.members().iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// The members, if it is an object.
+    /// Members of an object; none for other values.
     pub(crate) fn members(&self) -> &[(Cow<'a, str>, Self)] {
         if let Self::Object(members) = self { members } else { &[] }
     }
 
-    /// The elements, if it is a list.
+    /// Elements of a list; none for other values.
     pub(crate) fn items(&self) -> &[Self] {
         if let Self::List(items) = self { items } else { &[] }
     }
 
-    /// The string, if it is one.
+    /// Returns a string's text.
     pub(crate) fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The number, if it is one.
+    /// Returns a number.
     pub(crate) fn number(&self) -> Option<f64> {
         if let Self::Number(number) = self { number.as_f64() } else { None }
     }
 
-    /// The whole number, if it is one.
+    /// Returns an integer.
     pub(crate) fn integer(&self) -> Option<i64> {
         if let Self::Number(number) = self { number.as_i64() } else { None }
     }
@@ -77,7 +77,7 @@ impl<'a> Tree<'a> {
         *self == Self::Bool(true)
     }
 
-    /// A copy that others can use.
+    /// Copies the tree. Of duplicate members, the last one stays.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
@@ -92,7 +92,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// As error texts show a value.
+/// The form that error texts use.
 impl fmt::Display for Tree<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -111,14 +111,15 @@ fn broken(reason: &str) -> GoogleError {
 }
 
 fn syntax(text: &str, error: &serde_json::Error) -> GoogleError {
-    let said = error.to_string();
-    if said.starts_with("Message too deep.") {
-        return broken(said.rsplit_once(" at line ").map_or(&*said, |(reason, _)| reason));
+    let text_of_error = error.to_string();
+    if text_of_error.starts_with("Message too deep.") {
+        let reason = text_of_error.rsplit_once(" at line ").map_or(&*text_of_error, |(it, _)| it);
+        return broken(reason);
     }
-    if said.starts_with("recursion limit") {
+    if text_of_error.starts_with("recursion limit") {
         return broken("Message too deep. Max recursion depth reached for key ''");
     }
-    let reason = match said.split(" at line ").next().unwrap_or(&said) {
+    let reason = match text_of_error.split(" at line ").next().unwrap_or(&text_of_error) {
         "EOF while parsing a list" => {
             "Unexpected end of string. Expected , or ] after array value."
         }
@@ -139,8 +140,8 @@ fn syntax(text: &str, error: &serde_json::Error) -> GoogleError {
     let at = error.column().saturating_sub(1).min(line.len());
     let near = |at: usize| (0..=at).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
     let (start, end) = (near(at.saturating_sub(20)), near((at + 20).min(line.len())));
-    let place = line.get(start..near(at)).unwrap_or("").chars().count();
-    broken(&format!("{reason}\n{}\n{:>2$}", line.get(start..end).unwrap_or(""), "^", place + 1))
+    let column = line.get(start..near(at)).unwrap_or("").chars().count();
+    broken(&format!("{reason}\n{}\n{:>2$}", line.get(start..end).unwrap_or(""), "^", column + 1))
 }
 
 struct Seed<'k> {
@@ -200,7 +201,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree<'de>, A::Error> {
         let objects = self.objects + 1;
-        if objects > MAX_OBJECTS {
+        if objects > MAX_OBJECT_DEPTH {
             return Err(A::Error::custom(format!(
                 "Message too deep. Max recursion depth reached for key '{}'",
                 self.key
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax_errors_show_the_place() {
+    fn syntax_errors_show_the_position() {
         check("{\"a\" 1}", "Expected : between key:value pair.\n{\"a\" 1}\n     ^");
         check(
             "{\"a\":1",
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_may_stand_inside_each_other_so_far_and_no_further() {
+    fn objects_nested_too_deeply_are_refused() {
         let nested = |levels: usize| {
             let open = r#"{"properties":{"deep":"#.repeat(levels);
             let close = "}}".repeat(levels);

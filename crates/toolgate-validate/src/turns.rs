@@ -1,5 +1,4 @@
-//! The rules of a conversation: who may speak when, which responses answer which calls, and which
-//! signatures must be there.
+//! The rules of turns: roles, the order of calls and responses, and required signatures.
 
 use std::collections::BTreeSet;
 
@@ -10,24 +9,24 @@ use crate::error::GoogleError;
 use crate::model::{Generation, Model};
 use crate::request::{Content, Data, Part, Request};
 
-const CALL_FIRST: &str = "Please ensure that function call turn comes immediately after a user \
+const CALL_ORDER_MESSAGE: &str = "Please ensure that function call turn comes immediately after a user \
                           turn or after a function response turn.";
-const RESPONSE_FIRST: &str = "Please ensure that function response turn comes immediately after a \
+const RESPONSE_ORDER_MESSAGE: &str = "Please ensure that function response turn comes immediately after a \
                               function call turn.";
-const COUNT: &str = "Please ensure that the number of function response parts is equal to the \
+const RESPONSE_COUNT_MESSAGE: &str = "Please ensure that the number of function response parts is equal to the \
                      number of function call parts of the function call turn.";
 
-/// Google's words that stand for a signature that nobody has.
+/// Google's documented placeholders for a missing signature.
 const PLACEHOLDERS: [&str; 2] =
     ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
-/// The same, encoded once more: taken by the Developer API only.
+/// The placeholders in base64, which only the Developer API accepts.
 const ENCODED_PLACEHOLDERS: [&str; 2] = [
     "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I",
     "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
 ];
 
-/// Roles, and the order of calls and responses. Says how responses fail to match their calls where
-/// the model is one that answers nothing to that.
+/// Checks roles, and the order of calls and responses. Returns a mismatch if the model answers it with
+/// an empty turn instead of an error.
 pub(crate) fn check_order(
     request: &Request,
     model: Model,
@@ -36,12 +35,12 @@ pub(crate) fn check_order(
 ) -> Result<Option<Mismatch>, GoogleError> {
     check_roles(&request.contents, model)?;
     let mut mismatch = None;
-    let mut fails = |how: Mismatch| {
-        if model.falls_silent() {
+    let mut report = |how: Mismatch| {
+        if model.answers_mismatch_with_nothing() {
             mismatch.get_or_insert(how);
             Ok(())
         } else if how == Mismatch::Count {
-            Err(GoogleError::invalid(COUNT))
+            Err(GoogleError::invalid(RESPONSE_COUNT_MESSAGE))
         } else {
             Ok(())
         }
@@ -51,53 +50,53 @@ pub(crate) fn check_order(
     while let Some(content) = contents.get(at) {
         if !content.is_model() {
             if content.calls() > 0 {
-                return Err(GoogleError::invalid(CALL_FIRST));
+                return Err(GoogleError::invalid(CALL_ORDER_MESSAGE));
             }
             if content.responses() > 0 {
-                return Err(GoogleError::invalid(RESPONSE_FIRST));
+                return Err(GoogleError::invalid(RESPONSE_ORDER_MESSAGE));
             }
             at += 1;
             continue;
         }
-        // What the model says may come in several contents; the SDKs send streams back that way.
+        // A turn of the model may span several contents: SDKs return streams that way.
         let start = at;
         at += contents[start..].iter().take_while(|content| content.is_model()).count();
-        let said = &contents[start..at];
-        if said.iter().any(|content| content.responses() > 0) {
-            return Err(GoogleError::invalid(RESPONSE_FIRST));
+        let turn = &contents[start..at];
+        if turn.iter().any(|content| content.responses() > 0) {
+            return Err(GoogleError::invalid(RESPONSE_ORDER_MESSAGE));
         }
-        let calls: Vec<&Part> = said
+        let calls: Vec<&Part> = turn
             .iter()
             .flat_map(|content| &content.parts)
             .filter(|part| matches!(part.data, Data::Call { .. }))
             .collect();
         if !calls.is_empty() && start == 0 {
-            return Err(GoogleError::invalid(CALL_FIRST));
+            return Err(GoogleError::invalid(CALL_ORDER_MESSAGE));
         }
         let Some(answer) = contents.get(at) else { break };
         match (calls.len(), answer.responses()) {
             (0, 0) => continue,
-            (0, _) => return Err(GoogleError::invalid(RESPONSE_FIRST)),
+            (0, _) => return Err(GoogleError::invalid(RESPONSE_ORDER_MESSAGE)),
             (_, 0) => {
-                fails(Mismatch::Count)?;
+                report(Mismatch::Count)?;
                 continue;
             }
             (_, _) => {}
         }
         at += 1;
         if calls.len() != answer.responses() {
-            fails(Mismatch::Count)?;
+            report(Mismatch::Count)?;
         } else if let Some(how) = compare(&calls, answer, target.backend, counts) {
-            fails(how)?;
+            report(how)?;
         }
         let beside = |wanted: fn(&Data) -> bool| answer.parts.iter().any(|part| wanted(&part.data));
         let is_old = model.generation <= Generation::G2_5;
         if is_old && calls.len() > 1 && beside(|data| matches!(data, Data::Media { .. })) {
-            fails(Mismatch::Count)?;
+            report(Mismatch::Count)?;
         }
-        let words_beside = beside(|data| matches!(data, Data::Text(_) | Data::Media { .. }));
-        if model.generation == Generation::G3_5 && words_beside {
-            fails(Mismatch::Mixed)?;
+        let has_text_or_media = beside(|data| matches!(data, Data::Text(_) | Data::Media { .. }));
+        if model.generation == Generation::G3_5 && has_text_or_media {
+            report(Mismatch::Mixed)?;
         }
     }
     Ok(mismatch)
@@ -121,7 +120,7 @@ fn check_roles(contents: &[Content], model: Model) -> Result<(), GoogleError> {
     Ok(())
 }
 
-/// Whether each response answers a call: by id where there are ids, else by name and place.
+/// Compares responses with calls: by id if the response has one, otherwise by name and position.
 fn compare(
     calls: &[&Part],
     answer: &Content,
@@ -154,7 +153,7 @@ fn compare(
             return Some(Mismatch::Name);
         }
         if call_id.is_some() && id.is_none() {
-            // Google's own Python SDK leaves ids out; Vertex is known not to forgive it.
+            // Google's own Python SDK omits ids; Vertex is known to refuse that.
             counts.missing_ids += 1;
             if backend == Backend::Vertex {
                 return Some(Mismatch::Id);
@@ -164,18 +163,18 @@ fn compare(
     None
 }
 
-/// Newer models do not go on from where they stopped.
+/// Refuses requests that end with a model turn or an empty one; newer models do not continue it.
 pub(crate) fn check_end(contents: &[Content], model: Model) -> Result<(), GoogleError> {
     let Some(last) = contents.last() else { return Ok(()) };
-    let says_nothing =
+    let is_empty =
         last.parts.iter().all(|part| matches!(&part.data, Data::Text(text) if text.is_empty()));
-    if model.generation >= Generation::G3_6 && (last.is_model() || says_nothing) {
+    if model.generation >= Generation::G3_6 && (last.is_model() || is_empty) {
         return Err(GoogleError::invalid("Requests ending with a model turn are not supported."));
     }
     Ok(())
 }
 
-/// Signatures: there where they must be, real wherever they are.
+/// Checks that required signatures are present, and that all signatures are genuine.
 pub(crate) fn check_signatures(
     request: &Request,
     model: Model,
@@ -184,7 +183,7 @@ pub(crate) fn check_signatures(
     counts: &mut Counts,
 ) -> Result<(), GoogleError> {
     if model.signs_calls() {
-        nothing_missing(&request.contents, target.backend)?;
+        check_presence(&request.contents, target.backend)?;
     }
     let mut real = BTreeSet::new();
     let mut refused = Vec::new();
@@ -205,7 +204,7 @@ pub(crate) fn check_signatures(
         }
     }
     for (signature, why) in refused {
-        // One that stands in its own place as well is paid for twice, but not refused.
+        // A copy of a genuine signature is not refused.
         if real.contains(signature) {
             counts.doubled += 1;
             continue;
@@ -218,8 +217,8 @@ pub(crate) fn check_signatures(
     Ok(())
 }
 
-/// In the current turn, the first call of each step must be signed.
-fn nothing_missing(contents: &[Content], backend: Backend) -> Result<(), GoogleError> {
+/// Checks that the first call of each step of the current turn is signed.
+fn check_presence(contents: &[Content], backend: Backend) -> Result<(), GoogleError> {
     let turn = contents
         .iter()
         .rposition(|content| !content.is_model() && content.responses() == 0)

@@ -7,7 +7,7 @@ use toolgate_core::gemini::upstream::{EncodeOptions, encode_request};
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::{Sealed, Sealer};
-use toolgate_validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, check_request};
 
 /// Calls `then` with options that anybody could have made envelopes for.
 pub(crate) fn with_options<R>(then: impl FnOnce(&DecodeOptions<'_>) -> R) -> R {
@@ -47,7 +47,7 @@ fn encode(request: &Request<'_>, target: &Target, options: &EncodeOptions<'_>) -
 
 /// What Google would say; responses that do not match their calls make newer models fall silent.
 fn verdict(body: &[u8], target: &Target) -> Result<(), String> {
-    match judge(body, target, Method::Generate, &AnySignature) {
+    match check_request(body, target, Method::Generate, &AnySignature) {
         Ok(accepted) => accepted.mismatch.map_or(Ok(()), |how| Err(format!("{how:?}"))),
         Err(error) => Err(error.message),
     }

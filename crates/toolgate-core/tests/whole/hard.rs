@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::Dialect;
-use toolgate_validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, check_request};
 
 use crate::snapshots;
 use crate::support::{self, DIALECTS, folder};
@@ -32,7 +32,8 @@ fn the_hard_request_in_every_dialect() {
         for (model, backend) in targets {
             let target = Target { model: model.to_owned(), backend };
             let encoded = support::encode(&decoded.request, &target).unwrap();
-            if let Err(error) = judge(&encoded.body, &target, Method::Stream, &AnySignature) {
+            if let Err(error) = check_request(&encoded.body, &target, Method::Stream, &AnySignature)
+            {
                 panic!("{dialect:?} {target:?}: {}", error.message);
             }
             let mut shown = snapshots::pretty(&encoded.body);

@@ -12,7 +12,7 @@ use toolgate_core::json::Raw;
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::{Envelope, Sealed, Sealer};
 use toolgate_core::translate::Dialect;
-use toolgate_validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, check_request};
 
 use crate::schemas::schema;
 use crate::support::{self, DIALECTS};
@@ -510,14 +510,18 @@ pub(crate) fn check(dialect: Dialect, body: &str) -> Result<(), TestCaseError> {
     ] {
         for backend in [Backend::Developer, Backend::Vertex] {
             let target = Target { model: model.to_owned(), backend };
-            let refused =
-                |method: Method, body: &[u8]| match judge(body, &target, method, &AnySignature) {
-                    Ok(accepted) if accepted.mismatch.is_some() => {
-                        Some(format!("{:?}", accepted.mismatch))
-                    }
-                    Ok(_) => None,
-                    Err(error) => Some(error.message),
-                };
+            let refused = |method: Method, body: &[u8]| match check_request(
+                body,
+                &target,
+                method,
+                &AnySignature,
+            ) {
+                Ok(accepted) if accepted.mismatch.is_some() => {
+                    Some(format!("{:?}", accepted.mismatch))
+                }
+                Ok(_) => None,
+                Err(error) => Some(error.message),
+            };
             if let Ok(encoded) = encode_request(&decoded.request, &target, &options)
                 && let Some(why) = refused(Method::Stream, &encoded.body)
             {

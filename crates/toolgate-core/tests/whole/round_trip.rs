@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_core::gemini::upstream::Encoded;
 use toolgate_core::translate::Dialect;
-use toolgate_validate::{AnySignature, Method, request as judge};
+use toolgate_validate::{AnySignature, Method, check_request};
 
 use crate::client::{self, Seen, go_on};
 use crate::support::{self, Asked, DIALECTS, answer, asked, body, stamp, stream, streams, target};
@@ -39,7 +39,7 @@ fn sent(asked: &Asked, seen: &Seen) -> Encoded {
     let losses = decoded.request.place_signatures();
     assert!(losses.is_empty(), "{:?}: {losses:?}", asked.dialect);
     let encoded = support::encode(&decoded.request, &target()).unwrap();
-    if let Err(error) = judge(&encoded.body, &target(), Method::Stream, &AnySignature) {
+    if let Err(error) = check_request(&encoded.body, &target(), Method::Stream, &AnySignature) {
         panic!("{}\n{}", error.message, String::from_utf8_lossy(&encoded.body));
     }
     encoded

@@ -1,12 +1,12 @@
-//! Whatever comes, there is an answer, and always the same one.
+//! Every input gets an answer, and the same one each time.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate_validate::{AnySignature, Method, request};
+use toolgate_validate::{AnySignature, Method, check_request};
 
 use super::*;
 
-/// Names that mean something somewhere, so that values get past the first stage now and then.
+/// Field names and keywords, so that some values pass the first stage.
 const NAMES: [&str; 36] = [
     "contents",
     "parts",
@@ -97,7 +97,7 @@ proptest! {
             for target in [target("gemini-2.5-flash"), target(NEW), vertex(NEW)] {
                 for method in [Method::Generate, Method::CountTokens] {
                     let ask = || {
-                        let got = request(body.to_string().as_bytes(), &target, method, &AnySignature);
+                        let got = check_request(body.to_string().as_bytes(), &target, method, &AnySignature);
                         got.map(|accepted| accepted.counts).map_err(|error| error.to_body())
                     };
                     prop_assert_eq!(ask(), ask());
@@ -109,7 +109,7 @@ proptest! {
     #[test]
     fn any_bytes_get_an_answer(body in proptest::collection::vec(any::<u8>(), 0..200), text in "[{}\\[\\]\",:a-z0-9\\\\ ]{0,80}") {
         for body in [body, text.into_bytes()] {
-            let _ = request(&body, &target(NEW), Method::Generate, &AnySignature);
+            let _ = check_request(&body, &target(NEW), Method::Generate, &AnySignature);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Recorded exchanges: whatever Google accepted is accepted, whatever it refused is refused.
+//! Recorded exchanges: requests get the verdict that Google gave.
 //!
 //! The recordings are not part of the repository. `TOOLGATE_CORPUS` names their folder: files that
 //! hold a list of `{path, request, status}`.
 
 use serde_json::Value;
-use toolgate_validate::{AnySignature, Method, request};
+use toolgate_validate::{AnySignature, Method, check_request};
 
 use super::*;
 
@@ -29,10 +29,10 @@ fn recorded_requests_get_their_recorded_verdict() {
                 _ => continue,
             };
             let body = exchange["request"].to_string();
-            let got = request(body.as_bytes(), &target(model), method, &AnySignature);
+            let got = check_request(body.as_bytes(), &target(model), method, &AnySignature);
             let code = got.as_ref().map_or_else(|error| error.code, |_| 200);
-            let said = got.as_ref().map_or_else(|error| error.message.as_str(), |_| "");
-            assert_eq!(Value::from(code), exchange["status"], "{}: {said}", path.display());
+            let message = got.as_ref().map_or_else(|error| error.message.as_str(), |_| "");
+            assert_eq!(Value::from(code), exchange["status"], "{}: {message}", path.display());
             seen += 1;
         }
     }

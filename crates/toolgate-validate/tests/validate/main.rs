@@ -1,4 +1,4 @@
-//! What Google would say: a table row for each of its words.
+//! Google's refusals: a table row for each message.
 
 #![expect(
     clippy::expect_used,
@@ -18,7 +18,7 @@ mod turns;
 
 use serde_json::{Value, json};
 use toolgate_core::gemini::{Backend, Target};
-use toolgate_validate::{Accepted, AnySignature, GoogleError, Method, request};
+use toolgate_validate::{Accepted, AnySignature, GoogleError, Method, check_request};
 
 const NEW: &str = "gemini-3.6-flash";
 
@@ -31,7 +31,7 @@ fn vertex(model: &str) -> Target {
 }
 
 fn ask(target: &Target, body: &Value) -> Result<Accepted, GoogleError> {
-    request(body.to_string().as_bytes(), target, Method::Generate, &AnySignature)
+    check_request(body.to_string().as_bytes(), target, Method::Generate, &AnySignature)
 }
 
 #[track_caller]
@@ -65,7 +65,7 @@ fn with_parameters(parameters: Value) -> Value {
     ]}]}))
 }
 
-/// The same, by JSON Schema.
+/// A request that declares one function by JSON Schema.
 fn with_json_schema(schema: Value) -> Value {
     with(json!({"tools": [{"functionDeclarations": [
         {"name": "lookup", "description": "Looks things up", "parametersJsonSchema": schema}

@@ -1,4 +1,4 @@
-//! What each generation of models takes and refuses.
+//! Capabilities of each generation of models.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn thinking(config: Value) -> Value {
 }
 
 #[test]
-fn unknown_models() {
+fn unknown_models_are_not_found() {
     let error = ask(&target("gemini-nonexistent"), &with(json!({}))).unwrap_err();
     assert_eq!((error.code, error.status), (404, "NOT_FOUND"));
     assert_eq!(
@@ -86,7 +86,7 @@ fn thinking_levels_and_budgets() {
 }
 
 #[test]
-fn settings_that_models_do_not_have() {
+fn unsupported_settings_are_refused() {
     let config = |config: Value| with(json!({"generationConfig": config}));
     let three = "gemini-3-flash-preview";
     refused(
@@ -205,8 +205,8 @@ fn f1_media_in_results() {
 }
 
 #[test]
-fn stages_hide_each_other() {
-    // Parse, meaning and model are all at fault; each is heard only when the one before is mended.
+fn a_fault_hides_the_later_stages() {
+    // All three stages are at fault; each error appears once the stage before it is fixed.
     let mut body = with(json!({
         "colour": 1,
         "tools": [{"functionDeclarations": [{"name": "a"}, {"name": "a"}]}],

@@ -1,11 +1,11 @@
 //! The first stage.
 
 use serde_json::{Value, json};
-use toolgate_validate::{AnySignature, Method, request};
+use toolgate_validate::{AnySignature, Method, check_request};
 
 use super::*;
 
-/// A fault without the words that all of one kind begin with.
+/// Checks the messages of a refused body, without their common prefix.
 #[track_caller]
 fn check(body: Value, want: &[&str]) {
     let error = ask(&target(NEW), &body).expect_err(&body.to_string());
@@ -86,7 +86,7 @@ fn violations_name_the_message() {
 }
 
 #[test]
-fn wrong_kinds() {
+fn values_of_the_wrong_type_are_refused() {
     let parameters = "tools[0].function_declarations[0].parameters";
     let in_parameters = |schema| with_parameters(schema);
     check(
@@ -185,7 +185,7 @@ fn signatures_are_base64() {
 }
 
 #[test]
-fn one_of_several() {
+fn only_one_field_of_a_oneof_is_accepted() {
     check(
         json!({"systemInstruction": {"parts": [{"text": "a"}]}, "system_instruction": {"parts": [{"text": "b"}]}}),
         &["Invalid value (oneof), oneof field '_system_instruction' is already set. Cannot set \
@@ -196,7 +196,7 @@ fn one_of_several() {
         &["Invalid value at 'contents[0].parts[0]' (oneof), oneof field 'data' is already set. \
            Cannot set 'inlineData'"],
     );
-    // Null is as good as nothing, and messages in two spellings are put together.
+    // Null is the same as absent, and a message in two spellings is merged.
     let both = accepted(
         &target(NEW),
         &with(json!({
@@ -212,7 +212,7 @@ fn one_of_several() {
 }
 
 #[test]
-fn other_spellings() {
+fn both_spellings_of_a_name_are_accepted() {
     let got = accepted(
         &target(NEW),
         &json!({
@@ -259,9 +259,11 @@ fn back_ends_know_different_fields() {
 }
 
 #[test]
-fn bodies_that_are_no_request() {
+fn bodies_that_are_not_a_message_are_refused() {
     let ask = |body: &str| {
-        request(body.as_bytes(), &target(NEW), Method::Generate, &AnySignature).unwrap_err().message
+        check_request(body.as_bytes(), &target(NEW), Method::Generate, &AnySignature)
+            .unwrap_err()
+            .message
     };
     assert_eq!(
         ask("[]"),
@@ -270,7 +272,7 @@ fn bodies_that_are_no_request() {
     assert_eq!(ask(""), "* GenerateContentRequest.contents: contents is not specified\n");
     assert!(ask("{\"contents\": [").starts_with("Invalid JSON payload received. Unexpected end"));
     assert!(
-        request(b"{\"contents\": \"\xff\"}", &target(NEW), Method::Generate, &AnySignature)
+        check_request(b"{\"contents\": \"\xff\"}", &target(NEW), Method::Generate, &AnySignature)
             .unwrap_err()
             .message
             .ends_with("Encountered non UTF-8 code points.")
@@ -278,10 +280,12 @@ fn bodies_that_are_no_request() {
 }
 
 #[test]
-fn large_and_strange_bodies_end() {
+fn deep_and_long_bodies_are_refused() {
     let wide: Vec<_> = (0..200_000).map(|n| format!("\"x{n}\":{n}")).collect();
     let deep = format!("{}1{}", "{\"a\":".repeat(5000), "}".repeat(5000));
     for body in [format!("{{{}}}", wide.join(",")), deep, "[".repeat(1_000_000)] {
-        assert!(request(body.as_bytes(), &target(NEW), Method::Generate, &AnySignature).is_err());
+        assert!(
+            check_request(body.as_bytes(), &target(NEW), Method::Generate, &AnySignature).is_err()
+        );
     }
 }

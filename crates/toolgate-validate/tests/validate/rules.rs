@@ -1,12 +1,12 @@
-//! Emptiness, names, tools and ranges.
+//! Empty values, names, tools and ranges.
 
 use serde_json::{Value, json};
-use toolgate_validate::{AnySignature, Method, request};
+use toolgate_validate::{AnySignature, Method, check_request};
 
 use super::*;
 
 #[test]
-fn emptiness() {
+fn empty_values_are_refused() {
     let check = |body: Value, want: &str| refused(&target(NEW), &body, want);
     check(json!({}), "* GenerateContentRequest.contents: contents is not specified\n");
     check(
@@ -54,7 +54,7 @@ fn emptiness() {
 }
 
 #[test]
-fn emptiness_on_vertex() {
+fn empty_values_are_refused_on_vertex() {
     let check = |body: Value, want: &str| {
         refused(&vertex(NEW), &body, &format!("Unable to submit request because {want}"));
     };
@@ -70,7 +70,7 @@ fn emptiness_on_vertex() {
 }
 
 #[test]
-fn names() {
+fn invalid_names_are_refused() {
     let declared =
         |name: &str| with(json!({"tools": [{"functionDeclarations": [{"name": name}]}]}));
     let long = "x".repeat(129);
@@ -94,7 +94,7 @@ fn names() {
 }
 
 #[test]
-fn names_in_history() {
+fn invalid_names_in_history_are_refused() {
     let history = |call: &str, answer: &str| {
         json!({"contents": [
             {"role": "user", "parts": [{"text": "Hi"}]},
@@ -116,7 +116,7 @@ fn names_in_history() {
 }
 
 #[test]
-fn tools() {
+fn inconsistent_tools_are_refused() {
     let check = |more: Value, want: &str| refused(&target(NEW), &with(more), want);
     let one = json!([{"functionDeclarations": [{"name": "a"}]}]);
     check(
@@ -178,7 +178,7 @@ fn tools() {
 }
 
 #[test]
-fn ranges() {
+fn values_out_of_range_are_refused() {
     let check = |config: Value, want: &str| {
         refused(&target(NEW), &with(json!({"generationConfig": config})), want);
     };
@@ -213,7 +213,7 @@ fn ranges() {
 }
 
 #[test]
-fn references_in_results() {
+fn references_in_results_name_media() {
     let body = |response: Value, parts: Value| {
         json!({"contents": [
             {"role": "user", "parts": [{"text": "Hi"}]},
@@ -238,11 +238,11 @@ fn references_in_results() {
 }
 
 #[test]
-fn counting_tokens() {
+fn counting_tokens_skips_the_rules_of_turns() {
     let ask = |body: Value| {
-        request(body.to_string().as_bytes(), &target(NEW), Method::CountTokens, &AnySignature)
+        check_request(body.to_string().as_bytes(), &target(NEW), Method::CountTokens, &AnySignature)
     };
-    // A lone response is fine here: gemini-cli counts such.
+    // A response without its call is accepted: gemini-cli counts such requests.
     let lone =
         json!([{"role": "user", "parts": [{"functionResponse": {"name": "a", "response": {}}}]}]);
     assert!(ask(json!({"contents": lone})).is_ok());
@@ -270,7 +270,11 @@ fn counting_tokens() {
     }
     let body =
         json!({"contents": lone, "systemInstruction": {"parts": [{"text": "a"}]}, "tools": []});
-    let on_vertex =
-        request(body.to_string().as_bytes(), &vertex(NEW), Method::CountTokens, &AnySignature);
+    let on_vertex = check_request(
+        body.to_string().as_bytes(),
+        &vertex(NEW),
+        Method::CountTokens,
+        &AnySignature,
+    );
     assert!(on_vertex.is_ok());
 }

@@ -19,7 +19,7 @@ fn check(property: Value, want: &[&str]) {
 }
 
 #[test]
-fn parameters() {
+fn faulty_parameters_are_refused() {
     check(json!({"type": "integer", "enum": ["1"]}), &[".enum: only allowed for STRING type"]);
     check(json!({"enum": ["a"]}), &[".enum: only allowed for STRING type"]);
     check(json!({"type": "string", "enum": ["", "b"]}), &[".enum[0]: cannot be empty"]);
@@ -57,7 +57,7 @@ fn parameters() {
     check(json!({}), &[".type: must be specified"]);
     check(json!({"type": "array", "items": {}}), &[".items.type: must be specified"]);
     check(json!({"description": "Anything"}), &[".type: must be specified"]);
-    // Fine as they are.
+    // Accepted.
     check(json!({"type": "object"}), &[]);
     check(
         json!({"type": "string", "format": "uri", "default": "a", "title": "T", "example": 1}),
@@ -83,7 +83,7 @@ fn every_fault_has_its_line() {
 }
 
 #[test]
-fn roots() {
+fn the_root_must_be_an_object() {
     let want = "`lookup` functionDeclaration parameters schema should be of type OBJECT.";
     for schema in [json!({"type": "string"}), json!({"anyOf": [{"type": "object"}]})] {
         refused(&target(NEW), &with_parameters(schema.clone()), want);
@@ -97,7 +97,7 @@ fn roots() {
 }
 
 #[test]
-fn old_models_were_stricter() {
+fn legacy_models_are_stricter() {
     let old = target("gemini-2.0-flash");
     refused(
         &old,
@@ -116,7 +116,7 @@ fn old_models_were_stricter() {
 }
 
 #[test]
-fn vertex_has_its_own_words() {
+fn vertex_words_its_refusals_differently() {
     let learn = "Learn more: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/\
                  function-calling";
     let check = |schema: Value, want: &str| {
@@ -153,7 +153,7 @@ fn vertex_has_its_own_words() {
             "defs": {"a": {"type": "object", "additionalProperties": false}},
         })),
     );
-    // The rule is one of `parameters`: JSON Schema may have neighbours.
+    // This rule applies to `parameters` only: a JSON Schema may have sibling keywords.
     accepted(
         &vertex(NEW),
         &with_json_schema(object(json!({"description": "D", "anyOf": [{"type": "string"}]}))),
@@ -161,7 +161,7 @@ fn vertex_has_its_own_words() {
 }
 
 #[test]
-fn json_schemas() {
+fn faulty_json_schemas_are_refused() {
     let object = |property: Value| json!({"type": "object", "properties": {"x": property}});
     let check = |schema: Value, want: &str| refused(&target(NEW), &with_json_schema(schema), want);
     check(
@@ -218,7 +218,7 @@ fn json_schemas() {
 }
 
 #[test]
-fn depth() {
+fn schemas_nested_too_deeply_are_refused() {
     let nested = |levels: usize| {
         let mut schema = json!({"type": "string"});
         for _ in 1..levels {
@@ -249,7 +249,7 @@ fn depth() {
 }
 
 #[test]
-fn many_references_end_quickly() {
+fn many_references_are_followed_once() {
     let mut defs = serde_json::Map::new();
     for n in 0..200 {
         let next = format!("#/$defs/D{}", (n + 1) % 200);
@@ -268,7 +268,7 @@ fn many_references_end_quickly() {
 }
 
 #[test]
-fn too_many_states() {
+fn schemas_with_too_many_states_are_refused() {
     let schema = json!({"type": "object", "properties": {"x": {
         "type": "array", "maxItems": 900, "items": {"type": "string", "enum": vec!["a long name for one thing"; 40]}
     }}});

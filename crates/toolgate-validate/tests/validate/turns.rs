@@ -1,9 +1,9 @@
-//! Who may speak when, which responses answer which calls, which signatures must be there.
+//! Roles, the order of calls and responses, and required signatures.
 
 use serde_json::{Value, json};
 use toolgate_core::gemini::Target;
 use toolgate_validate::{
-    AnySignature, Data, Method, Mismatch, Part, SignatureCheck, SignatureVerdict, request,
+    AnySignature, Data, Method, Mismatch, Part, SignatureCheck, SignatureVerdict, check_request,
 };
 
 use super::*;
@@ -21,7 +21,7 @@ fn user(text: &str) -> Value {
     json!({"role": "user", "parts": [{"text": text}]})
 }
 
-/// A model content that calls these; the first is signed.
+/// A model content with these calls; the first one is signed.
 fn calls(names: &[&str]) -> Value {
     let parts: Vec<_> = names
         .iter()
@@ -47,7 +47,7 @@ fn talk(contents: &[Value]) -> Value {
 }
 
 #[test]
-fn order() {
+fn calls_and_responses_follow_their_order() {
     for model in [OLD, THREE, NEW] {
         let check = |contents: &[Value], want: &str| refused(&target(model), &talk(contents), want);
         check(&[calls(&["a"]), answers(&["a"])], CALL_FIRST);
@@ -126,7 +126,7 @@ fn newer_models_match_ids_and_names() {
     check([(Some("id1"), "b"), (Some("id2"), "a")], Some(Mismatch::Name));
     check([(None, "a"), (None, "b")], None);
     check([(None, "b"), (None, "a")], Some(Mismatch::Name));
-    // A response's id must be its call's own.
+    // A response with an id that its call does not have is a mismatch.
     let mut stray = talk(&[user("x"), calls(&["a"]), answers(&["a"])]);
     stray["contents"][2]["parts"][0]["functionResponse"]["id"] = json!("id1");
     assert_eq!(accepted(&target(NEW), &stray).mismatch, Some(Mismatch::Id));
@@ -139,7 +139,7 @@ fn newer_models_match_ids_and_names() {
 }
 
 #[test]
-fn words_beside_responses() {
+fn text_and_media_beside_responses() {
     let beside = |part: Value| {
         let mut answer = answers(&["a", "b"]);
         answer["parts"].as_array_mut().unwrap().push(part);
@@ -157,7 +157,7 @@ fn words_beside_responses() {
 }
 
 #[test]
-fn roles() {
+fn unknown_roles_are_refused() {
     let spoken = |role: &str| {
         let mut answer = answers(&["a"]);
         answer["role"] = json!(role);
@@ -183,7 +183,7 @@ fn roles() {
 }
 
 #[test]
-fn newer_models_do_not_finish_sentences() {
+fn newer_models_refuse_prefilled_turns() {
     let prefill = talk(&[user("x"), json!({"role": "model", "parts": [{"text": "Once upon"}]})]);
     let want = "Requests ending with a model turn are not supported.";
     let silent = talk(&[user("x"), json!({"role": "model", "parts": [{"text": "y"}]}), user("")]);
@@ -198,7 +198,7 @@ fn newer_models_do_not_finish_sentences() {
     accepted(&target(NEW), &talk(&[user("x"), user(" ")]));
 }
 
-/// Two steps of one turn; which of the three calls carry a signature.
+/// Two steps of one turn, with the signatures of its three calls.
 fn steps(first: Option<&str>, second: Option<&str>, third: Option<&str>) -> Value {
     let sign = |mut content: Value, signatures: &[Option<&str>]| {
         for (part, signature) in content["parts"].as_array_mut().unwrap().iter_mut().zip(signatures)
@@ -245,7 +245,7 @@ fn the_first_call_of_each_step_is_signed() {
          https://cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures",
     );
     accepted(&target(OLD), &steps(None, None, None));
-    // Answered in turns instead of together, the second call begins a step.
+    // Answered one after the other, the second call begins a step.
     let interleaved = talk(&[
         user("x"),
         calls(&["a"]),
@@ -273,7 +273,7 @@ fn placeholders_pass_and_are_counted() {
     assert_eq!(twice.counts.doubled, 2);
 }
 
-/// Knows one signature, for calls of `a`.
+/// A check that knows one signature, for calls of `a`.
 struct OnlyForA;
 
 impl SignatureCheck for OnlyForA {
@@ -287,9 +287,10 @@ impl SignatureCheck for OnlyForA {
 }
 
 #[test]
-fn signatures_that_are_not_real() {
+fn forged_and_moved_signatures_are_refused() {
     let ask = |target: &Target, body: Value| {
-        request(body.to_string().as_bytes(), target, Method::Stream, &OnlyForA).map(|it| it.counts)
+        check_request(body.to_string().as_bytes(), target, Method::Stream, &OnlyForA)
+            .map(|it| it.counts)
     };
     let skip = Some("skip_thought_signature_validator");
     assert_eq!(ask(&target(NEW), steps(Some("AAAA"), None, skip)).unwrap().signatures, 1);
@@ -301,7 +302,7 @@ fn signatures_that_are_not_real() {
         assert_eq!(ask(&target(NEW), body.clone()).unwrap_err().message, want);
         assert_eq!(ask(&vertex(NEW), body).unwrap_err().message, "Thought signature is not valid");
     }
-    // In its own place and in another: doubled.
+    // In its own position and in another one: repeated.
     let twice = ask(&target(NEW), steps(Some("AAAA"), None, Some("AAAA"))).unwrap();
     assert_eq!((twice.signatures, twice.doubled), (1, 1));
     let encoded = Some("c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=");
