@@ -1,9 +1,9 @@
-//! The models that are there.
+//! The simulated models.
 
 use serde_json::{Value, json};
 use toolgate_validate::{Generation, Model};
 
-/// Names that are listed, with what people call them.
+/// Listed models with their display names.
 const LISTED: [(&str, &str); 13] = [
     ("gemini-2.5-pro", "Gemini 2.5 Pro"),
     ("gemini-2.5-flash", "Gemini 2.5 Flash"),
@@ -20,7 +20,7 @@ const LISTED: [(&str, &str); 13] = [
     ("gemini-4-argon", "Gemini 4 Argon"),
 ];
 
-/// Other names for them.
+/// Aliases of listed models.
 const ALIASES: [(&str, &str); 5] = [
     ("gemini-flash-latest", "gemini-3.8-flash"),
     ("gemini-flash-lite-latest", "gemini-3.5-flash-lite"),
@@ -29,31 +29,36 @@ const ALIASES: [(&str, &str); 5] = [
     ("gemini-3-pro", "gemini-3-pro-preview"),
 ];
 
-/// The model's own name, if it is there. Dated names and names to come are taken for themselves.
+/// Resolves aliases. Names that are not listed (dated or future ones) resolve to themselves if
+/// [`Model::named`] knows their generation.
 pub(crate) fn resolve(name: &str) -> Option<(&str, Model)> {
     resolve_any(name).filter(|(_, model)| model.generation > Generation::Legacy)
 }
 
-/// The same, for models that were withdrawn as well.
+/// Resolves aliases, including those of retired models.
 pub(crate) fn resolve_any(name: &str) -> Option<(&str, Model)> {
     let own = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, own)| own);
     Some((own, Model::named(own)?))
 }
 
-/// Every listed model, as `models.list` gives it.
+/// Every listed model in the form of `models.list`.
 pub(crate) fn list() -> Vec<Value> {
     let aliases = ALIASES.iter().map(|(alias, _)| (*alias, *alias));
-    LISTED.into_iter().chain(aliases).map(|(name, shown)| describe(name, shown)).collect()
+    LISTED
+        .into_iter()
+        .chain(aliases)
+        .map(|(name, display_name)| describe(name, display_name))
+        .collect()
 }
 
-/// One model, as `models.get` gives it.
+/// One model in the form of `models.get`.
 pub(crate) fn get(name: &str) -> Option<Value> {
     resolve(name)?;
-    let shown = LISTED.iter().find(|(listed, _)| *listed == name).map_or(name, |(_, shown)| shown);
-    Some(describe(name, shown))
+    let listed = LISTED.iter().find(|(listed, _)| *listed == name);
+    Some(describe(name, listed.map_or(name, |(_, display_name)| display_name)))
 }
 
-/// Every listed model, as Vertex gives it.
+/// Every listed model in Vertex's form.
 pub(crate) fn list_vertex() -> Vec<Value> {
     LISTED
         .iter()
@@ -63,12 +68,12 @@ pub(crate) fn list_vertex() -> Vec<Value> {
         .collect()
 }
 
-fn describe(name: &str, shown: &str) -> Value {
+fn describe(name: &str, display_name: &str) -> Value {
     json!({
         "name": format!("models/{name}"),
         "version": "001",
-        "displayName": shown,
-        "description": format!("{shown}, simulated by toolgate"),
+        "displayName": display_name,
+        "description": format!("{display_name}, simulated by toolgate"),
         "inputTokenLimit": 1_048_576,
         "outputTokenLimit": 65_536,
         "supportedGenerationMethods": ["generateContent", "countTokens"],

@@ -1,41 +1,41 @@
-//! How a simulator shall behave.
+//! Settings of a simulator.
 
 use crate::fault::FaultRule;
 use crate::quirk::Quirk;
 use crate::replay::Cassette;
 use crate::script::Script;
 
-/// How a simulator shall behave.
+/// Settings of a simulator.
 #[derive(Clone, Debug)]
 pub struct SimConfig {
-    /// Who says what.
+    /// Source of the model's turns.
     pub driver: Driver,
-    /// What goes wrong, beside what a script says.
+    /// Faults, in addition to those of a script.
     pub faults: Vec<FaultRule>,
-    /// Which keys are good.
+    /// Accepted API keys.
     pub keys: Keys,
-    /// Whether requests are checked as Google does it. Recordings are not, whatever this says.
+    /// Whether requests are checked as Google does. Replayed recordings are never checked.
     pub strict: bool,
-    /// Whether a response without its call's id is a mismatch on newer models of the Developer API
-    /// too. Google's documents say so; its own Python SDK leaves the ids out.
+    /// Whether newer models of the Developer API treat a response without its call's id as a
+    /// mismatch. Google documents that; its own Python SDK omits the ids.
     pub strict_ids: bool,
-    /// What Google has done at times, and does not do always.
+    /// Occasional behaviour of Google to imitate.
     pub quirks: Vec<Quirk>,
-    /// Where ids, signatures and chances come from.
+    /// Seed of ids, signatures and probabilities.
     pub seed: u64,
-    /// About how many characters a signature has.
+    /// Approximate length of a signature in characters.
     pub signature_length: usize,
-    /// How many requests are kept for those who ask what came in.
+    /// Highest number of requests in the log.
     pub keep_requests: usize,
-    /// How many bytes of requests are kept, at the most.
+    /// Highest number of body bytes in the log.
     pub keep_bytes: usize,
-    /// The largest body that is taken.
+    /// Largest request body in bytes.
     pub max_body: usize,
-    /// The most models on one page of the list, whatever the client asks for.
+    /// Largest page of the list of models, whatever page size the client requests.
     pub page: usize,
 }
 
-/// Who says what.
+/// Source of the model's turns.
 #[derive(Clone, Debug)]
 pub enum Driver {
     /// The demo model, which needs no script.
@@ -46,14 +46,14 @@ pub enum Driver {
     Replay(Cassette),
 }
 
-/// Which keys are good.
+/// Accepted API keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// All, and none at all.
+    /// Every key is accepted, and so is none.
     NotNeeded,
-    /// All but the key `invalid`; one is needed.
+    /// A key is required; every key but `invalid` is accepted.
     Any,
-    /// These.
+    /// One of these keys is required.
     These(Vec<String>),
 }
 

@@ -1,4 +1,4 @@
-//! A turn to Google's JSON.
+//! Encoding of turns as Google's JSON.
 
 use std::borrow::Cow;
 
@@ -6,41 +6,41 @@ use toolgate_core::gemini::{Backend, Target};
 use toolgate_core::json::write;
 use toolgate_validate::{Mode, Model, Request};
 
-use crate::pieces::{Chunk, Kind, Manner, Piece};
+use crate::chunks::{Chunk, Chunker, PartKind, Piece};
 use crate::sign::Signer;
-use crate::tokens::{self, Prompt};
-use crate::turn::{Turn, What};
+use crate::tokens::{self, PromptTokens};
+use crate::turn::{ItemKind, Turn};
 use crate::usage::Usage;
 
-/// Whom an answer is for.
+/// Context of an answer.
 #[derive(Debug)]
-pub(crate) struct Scene<'a> {
-    /// The model by its own name, and the service.
+pub(crate) struct AnswerContext<'a> {
+    /// The resolved model, and the service.
     pub(crate) target: &'a Target,
     pub(crate) model: Model,
     pub(crate) request: &'a Request,
-    /// How many of its tokens were kept.
+    /// Tokens of the prompt that came from a cache.
     pub(crate) cached: u64,
     pub(crate) signer: &'a Signer,
-    /// Where ids come from: different for every request.
-    pub(crate) ids: Ids,
+    /// Source of ids, seeded per request.
+    pub(crate) ids: SeededRng,
     pub(crate) stream: bool,
-    /// What every streamed response begins with.
+    /// Prefix of every streamed response.
     pub(crate) frame: &'static [u8],
 }
 
-/// Makes the ids of one answer.
+/// Deterministic generator of ids and probabilities.
 #[derive(Clone, Debug)]
-pub(crate) struct Ids {
+pub(crate) struct SeededRng {
     state: u64,
 }
 
-impl Ids {
+impl SeededRng {
     pub(crate) fn new(seed: u64, request: u64) -> Self {
         Self { state: seed ^ request.wrapping_mul(0xD1B5_4A32_D192_ED03) }
     }
 
-    /// splitmix64
+    /// Next number, by splitmix64.
     pub(crate) fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -59,97 +59,104 @@ impl Ids {
             .collect()
     }
 
-    /// Eight letters and digits, as Google's calls have them.
-    fn call(&mut self) -> String {
+    /// Id of a call: eight letters and digits, as Google's.
+    fn call_id(&mut self) -> String {
         self.letters(b"0123456789abcdefghijklmnopqrstuvwxyz", 8)
     }
 
-    fn response(&mut self) -> String {
+    /// Id of a response.
+    fn response_id(&mut self) -> String {
         self.letters(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-", 22)
     }
 }
 
-/// The whole answer: one response a chunk.
-pub(crate) fn encode(turn: &Turn, scene: &mut Scene<'_>) -> Vec<Vec<u8>> {
-    let response_id = scene.ids.response();
-    let prompt = tokens::of_request(scene.request);
+/// Encodes a turn: one response per chunk.
+pub(crate) fn encode(turn: &Turn, context: &mut AnswerContext<'_>) -> Vec<Vec<u8>> {
+    let response_id = context.ids.response_id();
+    let prompt = tokens::of_request(context.request);
     if let Some(reason) = &turn.blocked {
-        return vec![blocked(reason, scene, &response_id, prompt)];
+        return vec![blocked(reason, context, &response_id, prompt)];
     }
-    let turn = &*limited(turn, scene);
-    let manner = Manner { model: scene.model, request: scene.request, stream: scene.stream };
-    let mut ids = scene.ids.clone();
-    let mut chunks = manner.cut(turn, || ids.call());
-    if streams_arguments(scene) {
-        chunks = crate::partial::spread(chunks);
+    let turn = &*limited(turn, context);
+    let chunker =
+        Chunker { model: context.model, request: context.request, stream: context.stream };
+    let mut ids = context.ids.clone();
+    let mut chunks = chunker.split(turn, || ids.call_id());
+    if streams_arguments(context) {
+        chunks = crate::partial_args::split_calls(chunks);
     }
-    let thinks = manner.thinks();
-    let ending = ending(scene, &response_id);
-    let mut usage = Usage { prompt, cached: scene.cached, ..Usage::default() };
+    let thinks = chunker.thinks();
+    let ending = ending(context, &response_id);
+    let mut usage = Usage { prompt, cached: context.cached, ..Usage::default() };
     let last = chunks.len().saturating_sub(1);
     let mut out = Vec::with_capacity(chunks.len());
     for (at, chunk) in chunks.iter().enumerate() {
-        account(chunk, &mut usage, thinks, manner.model.signs_calls());
+        account(chunk, &mut usage, thinks, chunker.model.signs_calls());
         let mut json = Vec::with_capacity(512);
-        if scene.stream {
-            json.extend_from_slice(scene.frame);
+        if context.stream {
+            json.extend_from_slice(context.frame);
         }
         json.extend_from_slice(b"{\"candidates\":[");
-        let count = scene.request.settings.candidates.unwrap_or(1).clamp(1, 8);
+        let count = context.request.settings.candidates.unwrap_or(1).clamp(1, 8);
         for index in 0..count {
             write::comma(&mut json);
-            candidate(&mut json, chunk, turn, scene, index);
+            candidate(&mut json, chunk, turn, context, index);
         }
         json.push(b']');
         json.extend_from_slice(b",\"usageMetadata\":");
-        usage.write(&mut json, scene.target.backend, at == last);
+        usage.write(&mut json, context.target.backend, at == last);
         json.extend_from_slice(&ending);
         out.push(json);
     }
     out
 }
 
-fn streams_arguments(scene: &Scene<'_>) -> bool {
-    scene.stream
-        && scene.target.backend == Backend::Vertex
-        && scene.request.calling.stream_arguments
-        && scene.request.calling.mode != Mode::None
+fn streams_arguments(context: &AnswerContext<'_>) -> bool {
+    context.stream
+        && context.target.backend == Backend::Vertex
+        && context.request.calling.stream_arguments
+        && context.request.calling.mode != Mode::None
 }
 
-/// Adds a chunk to what has been used: thinking is told late by newer models.
+/// Adds a chunk to the usage. Newer models report thinking only once they have output.
 fn account(chunk: &Chunk, usage: &mut Usage, thinks: bool, is_new: bool) {
-    let mut spoken = false;
+    let mut has_output = false;
     for piece in &chunk.pieces {
         match &piece.kind {
-            Kind::Thought(text) => {
+            PartKind::Thought(text) => {
                 if !is_new {
                     usage.thoughts += 24 + tokens::of_text(text);
                 }
             }
-            Kind::CodeResult { output, .. } => usage.tool_use += 64 + tokens::of_text(output),
-            Kind::Text(_) | Kind::Call { .. } | Kind::Code { .. } | Kind::Part(_) => {
-                spoken = true;
+            PartKind::CodeResult { output, .. } => usage.tool_use += 64 + tokens::of_text(output),
+            PartKind::Text(_)
+            | PartKind::Call { .. }
+            | PartKind::Code { .. }
+            | PartKind::Part(_) => {
+                has_output = true;
                 usage.candidates += piece.kind.tokens();
             }
         }
     }
-    if spoken && thinks && usage.thoughts == 0 {
+    if has_output && thinks && usage.thoughts == 0 {
         usage.thoughts = 48;
     }
 }
 
-/// Holds a turn to `stopSequences` and `maxOutputTokens`.
-fn limited<'t>(turn: &'t Turn, scene: &Scene<'_>) -> Cow<'t, Turn> {
-    let settings = &scene.request.settings;
+/// Applies `stopSequences` and `maxOutputTokens` to a turn.
+fn limited<'t>(turn: &'t Turn, context: &AnswerContext<'_>) -> Cow<'t, Turn> {
+    let settings = &context.request.settings;
     if settings.stop.is_empty() && settings.max_output_tokens.is_none() {
         return Cow::Borrowed(turn);
     }
     let mut turn = turn.clone();
-    // Who says how a turn ends has counted already.
-    let most = settings.max_output_tokens.filter(|_| turn.finish.is_none());
-    let mut left = most.map(|most| u64::try_from(most).unwrap_or(0).max(1));
+    // A script that sets the finish reason has chosen the length itself.
+    let limit = settings.max_output_tokens.filter(|_| turn.finish.is_none());
+    let mut left = limit.map(|limit| u64::try_from(limit).unwrap_or(0).max(1));
     for at in 0..turn.items.len() {
-        let (What::Text(text) | What::Chunk(text)) = &mut turn.items[at].what else { continue };
+        let (ItemKind::Text(text) | ItemKind::Chunk(text)) = &mut turn.items[at].kind else {
+            continue;
+        };
         let stop = settings.stop.iter().filter(|stop| !stop.is_empty());
         let stopped = stop.filter_map(|stop| text.find(stop.as_str())).min();
         if let Some(end) = stopped {
@@ -157,8 +164,8 @@ fn limited<'t>(turn: &'t Turn, scene: &Scene<'_>) -> Cow<'t, Turn> {
         }
         let length = tokens::of_text(text);
         let ends = match left {
-            Some(most) if length > most => {
-                let letters = usize::try_from(most * 4).unwrap_or(usize::MAX);
+            Some(left) if length > left => {
+                let letters = usize::try_from(left * 4).unwrap_or(usize::MAX);
                 let end = text.char_indices().nth(letters).map_or(text.len(), |(end, _)| end);
                 text.truncate(end);
                 turn.finish = Some("MAX_TOKENS".to_owned());
@@ -170,14 +177,20 @@ fn limited<'t>(turn: &'t Turn, scene: &Scene<'_>) -> Cow<'t, Turn> {
             turn.items.truncate(at + 1);
             break;
         }
-        left = left.map(|most| most - length);
+        left = left.map(|left| left - length);
     }
     Cow::Owned(turn)
 }
 
-fn candidate(out: &mut Vec<u8>, chunk: &Chunk, turn: &Turn, scene: &Scene<'_>, index: i64) {
+fn candidate(
+    out: &mut Vec<u8>,
+    chunk: &Chunk,
+    turn: &Turn,
+    context: &AnswerContext<'_>,
+    index: i64,
+) {
     out.push(b'{');
-    write_content(out, chunk, scene);
+    write_content(out, chunk, context);
     if let Some(finish) = &chunk.finish {
         write::key(out, "finishReason");
         write::string(out, finish);
@@ -188,10 +201,10 @@ fn candidate(out: &mut Vec<u8>, chunk: &Chunk, turn: &Turn, scene: &Scene<'_>, i
         out.extend_from_slice(index.to_string().as_bytes());
     }
     if chunk.finish.is_some() {
-        let has_calls = chunk.pieces.iter().any(|it| matches!(it.kind, Kind::Call { .. }));
-        let by_itself = (has_calls && !scene.model.signs_calls())
+        let has_calls = chunk.pieces.iter().any(|it| matches!(it.kind, PartKind::Call { .. }));
+        let default_message = (has_calls && !context.model.signs_calls())
             .then_some("Model generated function call(s).");
-        if let Some(message) = turn.finish_message.as_deref().or(by_itself) {
+        if let Some(message) = turn.finish_message.as_deref().or(default_message) {
             write::key(out, "finishMessage");
             write::string(out, message);
         }
@@ -203,7 +216,7 @@ fn candidate(out: &mut Vec<u8>, chunk: &Chunk, turn: &Turn, scene: &Scene<'_>, i
     out.push(b'}');
 }
 
-fn write_content(out: &mut Vec<u8>, chunk: &Chunk, scene: &Scene<'_>) {
+fn write_content(out: &mut Vec<u8>, chunk: &Chunk, context: &AnswerContext<'_>) {
     let finish = chunk.finish.as_deref().unwrap_or("");
     if chunk.pieces.is_empty() {
         match finish {
@@ -220,25 +233,25 @@ fn write_content(out: &mut Vec<u8>, chunk: &Chunk, scene: &Scene<'_>) {
     out.extend_from_slice(br#""content":{"parts":["#);
     for piece in &chunk.pieces {
         write::comma(out);
-        write_part(out, piece, scene);
+        write_part(out, piece, context);
     }
     out.extend_from_slice(br#"],"role":"model"}"#);
 }
 
-fn write_part(out: &mut Vec<u8>, piece: &Piece, scene: &Scene<'_>) {
+fn write_part(out: &mut Vec<u8>, piece: &Piece, context: &AnswerContext<'_>) {
     out.push(b'{');
     match &piece.kind {
-        Kind::Thought(text) => {
+        PartKind::Thought(text) => {
             write::key(out, "text");
             write::string(out, text);
             write::key(out, "thought");
             out.extend_from_slice(b"true");
         }
-        Kind::Text(text) => {
+        PartKind::Text(text) => {
             out.extend_from_slice(b"\"text\":");
             write::string(out, text);
         }
-        Kind::Call { name, args, id } => {
+        PartKind::Call { name, args, id } => {
             write::key(out, "functionCall");
             out.push(b'{');
             if let Some(id) = id {
@@ -251,15 +264,15 @@ fn write_part(out: &mut Vec<u8>, piece: &Piece, scene: &Scene<'_>) {
             write::literal(out, &serde_json::to_string(args).unwrap_or_default());
             out.push(b'}');
         }
-        Kind::Code { code, id } => {
+        PartKind::Code { code, id } => {
             write::key(out, "executableCode");
             members(out, &[("language", "PYTHON"), ("code", code)], id.as_deref());
         }
-        Kind::CodeResult { output, id } => {
+        PartKind::CodeResult { output, id } => {
             write::key(out, "codeExecutionResult");
             members(out, &[("outcome", "OUTCOME_OK"), ("output", output)], id.as_deref());
         }
-        Kind::Part(part) => {
+        PartKind::Part(part) => {
             for (name, value) in part.as_object().into_iter().flatten() {
                 write::key(out, name);
                 write::literal(out, &value.to_string());
@@ -268,8 +281,8 @@ fn write_part(out: &mut Vec<u8>, piece: &Piece, scene: &Scene<'_>) {
     }
     if piece.signed {
         write::key(out, "thoughtSignature");
-        let nonce = scene.ids.clone().draw();
-        write::string(out, &scene.signer.sign(scene.target, &piece.kind.data(), nonce));
+        let nonce = context.ids.clone().draw();
+        write::string(out, &context.signer.sign(context.target, &piece.kind.data(), nonce));
     }
     out.push(b'}');
 }
@@ -283,23 +296,28 @@ fn members(out: &mut Vec<u8>, fields: &[(&str, &str)], id: Option<&str>) {
     out.push(b'}');
 }
 
-/// What every response of an answer ends with.
-fn ending(scene: &Scene<'_>, response_id: &str) -> Vec<u8> {
+/// Members that end every response of an answer.
+fn ending(context: &AnswerContext<'_>, response_id: &str) -> Vec<u8> {
     let mut out = b",\"modelVersion\":".to_vec();
-    write::string(&mut out, &scene.target.model);
+    write::string(&mut out, &context.target.model);
     out.extend_from_slice(b",\"responseId\":");
     write::string(&mut out, response_id);
     out.push(b'}');
     out
 }
 
-fn blocked(reason: &str, scene: &Scene<'_>, response_id: &str, prompt: Prompt) -> Vec<u8> {
-    let mut out = if scene.stream { scene.frame.to_vec() } else { Vec::new() };
+fn blocked(
+    reason: &str,
+    context: &AnswerContext<'_>,
+    response_id: &str,
+    prompt: PromptTokens,
+) -> Vec<u8> {
+    let mut out = if context.stream { context.frame.to_vec() } else { Vec::new() };
     out.extend_from_slice(b"{\"promptFeedback\":{\"blockReason\":");
     write::string(&mut out, reason);
     out.push(b'}');
     out.extend_from_slice(b",\"usageMetadata\":");
-    Usage { prompt, ..Usage::default() }.write(&mut out, scene.target.backend, true);
-    out.extend_from_slice(&ending(scene, response_id));
+    Usage { prompt, ..Usage::default() }.write(&mut out, context.target.backend, true);
+    out.extend_from_slice(&ending(context, response_id));
     out
 }

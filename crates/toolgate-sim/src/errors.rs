@@ -1,9 +1,9 @@
-//! Google's other refusals: keys, quotas, and what goes wrong on its side.
+//! Google's errors apart from validation: keys, quotas, server errors.
 
 use serde_json::{Value, json};
 use toolgate_validate::GoogleError;
 
-/// Google says who it is when it says why.
+/// Detail with the reason and the service.
 fn info(reason: &str) -> Value {
     json!({
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -13,7 +13,7 @@ fn info(reason: &str) -> Value {
     })
 }
 
-/// No key at all on the Developer API.
+/// Missing key on the Developer API.
 pub(crate) fn no_key() -> GoogleError {
     error(
         403,
@@ -22,7 +22,7 @@ pub(crate) fn no_key() -> GoogleError {
     )
 }
 
-/// A key that is none: Google calls that a bad request.
+/// Unknown key, which Google reports as a bad request.
 pub(crate) fn bad_key() -> GoogleError {
     let message = "API key not valid. Please pass a valid API key.";
     let localized = json!({
@@ -34,7 +34,7 @@ pub(crate) fn bad_key() -> GoogleError {
     GoogleError { details, ..GoogleError::invalid(message) }
 }
 
-/// A token that is none, or none at all on Vertex.
+/// Invalid access token, or a missing one on Vertex.
 pub(crate) fn bad_token(missing: bool) -> GoogleError {
     let what = if missing {
         "Request is missing required authentication credential."
@@ -50,29 +50,29 @@ pub(crate) fn bad_token(missing: bool) -> GoogleError {
     GoogleError { details, ..error(401, &message) }
 }
 
-/// `models.get` for a model that is not there.
+/// Unknown model in `models.get`.
 pub(crate) fn no_model(model: &str, version: &str) -> GoogleError {
     error(404, &format!("Model is not found: models/{model} for api version {version}"))
 }
 
-/// A cache that is not there, or somebody else's.
+/// Unknown cache, or another caller's.
 pub(crate) fn no_cache() -> GoogleError {
     error(403, "CachedContent not found (or permission denied)")
 }
 
-/// A URL that is none of Google's.
+/// Unknown URL.
 pub(crate) fn no_such_url() -> GoogleError {
     error(404, "Requested entity was not found.")
 }
 
-/// Something that the test did not foresee.
+/// Request that the script or the recording does not expect.
 pub(crate) fn unexpected(what: &str) -> GoogleError {
     error(500, &format!("toolgate-sim: {what}"))
 }
 
-/// Any status, in Google's usual words.
+/// Error with this status; an empty message stands for Google's usual text.
 pub(crate) fn error(code: u16, message: &str) -> GoogleError {
-    let (status, usual) = match code {
+    let (status, default_message) = match code {
         400 => ("INVALID_ARGUMENT", "Request contains an invalid argument."),
         401 => ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
         402 => ("RESOURCE_EXHAUSTED", "Your prepayment credits are depleted."),
@@ -89,11 +89,11 @@ pub(crate) fn error(code: u16, message: &str) -> GoogleError {
         504 => ("DEADLINE_EXCEEDED", "The request timed out. Please try again."),
         _ => ("INTERNAL", "An internal error has occurred. Please retry."),
     };
-    let message = if message.is_empty() { usual } else { message }.to_owned();
+    let message = if message.is_empty() { default_message } else { message }.to_owned();
     GoogleError { code, status, message, details: Vec::new() }
 }
 
-/// A quota is used up; `per` is `Minute` or `Day`.
+/// Exhausted quota; `per` is `Minute` or `Day`.
 pub(crate) fn quota(message: &str, per: &str, model: &str, retry: &str) -> GoogleError {
     let metric = "generativelanguage.googleapis.com/generate_content_free_tier_requests";
     let details = vec![

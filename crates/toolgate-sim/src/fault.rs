@@ -1,4 +1,4 @@
-//! What goes wrong, as data.
+//! Injected faults, as data.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use toolgate_validate::{GoogleError, Request};
 
-use crate::encode::Ids;
+use crate::encode::SeededRng;
 use crate::errors;
 use crate::plan::{Plan, SSE, Step};
-use crate::turn::{Item, Turn, What};
+use crate::turn::{Item, ItemKind, Turn};
 
-/// Something that goes wrong with one answer.
+/// A fault of one answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
@@ -20,84 +20,84 @@ pub enum Fault {
     Status {
         /// The HTTP status.
         code: u16,
-        /// Google's usual words unless given.
+        /// The message; Google's usual text if empty.
         #[serde(default)]
         message: String,
         /// `RetryInfo.retryDelay`, as `47s`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after: Option<String>,
-        /// Whose quota: `Minute` or `Day`.
+        /// Period of the quota: `Minute` or `Day`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         quota: Option<String>,
-        /// A page for people instead of JSON, as proxies give it.
+        /// An HTML page instead of JSON, as proxies send it.
         #[serde(default)]
         html: bool,
     },
-    /// Nothing is sent for a while, not even the status.
+    /// A delay before the status.
     Delay {
-        /// How long.
+        /// Duration in milliseconds.
         ms: u64,
     },
-    /// The stream falls silent after so many chunks: for a while, or for ever.
+    /// A pause in the stream, or a stream that never continues.
     Stall {
-        /// After how many chunks.
+        /// Chunks before the pause.
         #[serde(default)]
         after: usize,
-        /// For how long; for ever unless given.
+        /// Duration in milliseconds; without it, the stream never continues.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ms: Option<u64>,
     },
-    /// The body ends too early.
+    /// A truncated body.
     Cut {
-        /// After how many bytes.
+        /// Bytes before the end.
         after: usize,
     },
-    /// The connection breaks: before the status if at 0.
+    /// A connection reset; with `after = 0`, before the status.
     Reset {
-        /// After how many bytes.
+        /// Bytes before the reset.
         #[serde(default)]
         after: usize,
     },
-    /// The bytes arrive in pieces of this size.
+    /// A body that arrives in pieces of this size.
     Split {
-        /// How many bytes at once.
+        /// Bytes per piece.
         #[serde(default = "one")]
         size: usize,
     },
-    /// Every chunk takes its time.
+    /// A delay before every chunk.
     Trickle {
-        /// How long.
+        /// Duration in milliseconds.
         ms: u64,
     },
-    /// An error in the middle of a stream.
+    /// An error within a stream. A unary call gets it as the whole answer.
     MidStream {
-        /// After how many chunks.
+        /// Chunks before the error.
         after: usize,
-        /// The status in it.
+        /// The status in the error.
         #[serde(default = "overloaded")]
         code: u16,
-        /// Google's usual words unless given.
+        /// The message; Google's usual text if empty.
         #[serde(default)]
         message: String,
-        /// In a `data:` frame; bare, over several lines, if not.
+        /// Whether the error is in a `data:` frame; otherwise it is bare, indented JSON.
         #[serde(default)]
         framed: bool,
     },
-    /// The model writes a call that cannot be read.
+    /// A malformed function call.
     MalformedCall,
-    /// The model calls what it was not given.
+    /// A call of an undeclared function.
     UnexpectedCall,
-    /// The model ends without a word.
+    /// An empty turn.
     EmptyStop,
-    /// The model thinks, and ends without a word.
+    /// A turn of thoughts only.
     ThinkingOnly,
-    /// The answer is stopped for safety.
+    /// An answer stopped for safety.
     Safety,
-    /// The prompt is blocked.
+    /// A blocked prompt.
     BlockedPrompt,
-    /// The tokens run out in the middle of a call.
+    /// A token limit reached within a call.
     MaxTokensInCall,
-    /// Any reason to finish, after whatever was to be said.
+    /// Any finish reason, after the turn's items.
     Finish {
         /// The reason.
         reason: String,
@@ -112,44 +112,44 @@ fn overloaded() -> u16 {
     503
 }
 
-/// A fault, and which requests it befalls.
+/// A fault with the requests that it applies to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultRule {
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
-    /// When.
+    /// The requests.
     #[serde(default)]
     pub when: When,
 }
 
-/// Which requests a fault befalls. Requests to models are counted from 1.
+/// Requests that a fault applies to. Requests to models are counted from 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// All.
+    /// All requests.
     #[default]
     Always,
-    /// These.
+    /// These requests.
     Requests(Vec<u64>),
-    /// Every n-th.
+    /// Every n-th request.
     Every(u64),
-    /// Each with this probability, drawn from the simulator's seed.
+    /// Each request with this probability, drawn from the simulator's seed.
     Probability(f64),
 }
 
 impl When {
-    /// Whether it befalls this request.
-    pub(crate) fn befalls(&self, request: u64, seed: u64, rule: usize) -> bool {
+    /// Whether the fault applies to this request.
+    pub(crate) fn applies_to(&self, request: u64, seed: u64, rule: usize) -> bool {
         match self {
             Self::Always => true,
             Self::Requests(numbers) => numbers.contains(&request),
             Self::Every(n) => *n > 0 && request.is_multiple_of(*n),
             Self::Probability(probability) => {
                 let rule = u64::try_from(rule).unwrap_or(0);
-                let mut dice = Ids::new(seed ^ 0xFA17, request ^ (rule << 48));
+                let mut rng = SeededRng::new(seed ^ 0xFA17, request ^ (rule << 48));
                 #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
-                let drawn = (dice.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+                let drawn = (rng.draw() >> 11) as f64 / (1_u64 << 53) as f64;
                 drawn < *probability
             }
         }
@@ -157,7 +157,8 @@ impl When {
 }
 
 impl Fault {
-    /// The error that stands in for the answer. What has no middle fails as a whole.
+    /// Error that replaces the answer: a Google error, or the status of an HTML page. On a unary call,
+    /// a mid-stream fault is such an error too.
     pub(crate) fn error(&self, model: &str, is_stream: bool) -> Option<Result<GoogleError, u16>> {
         if let (Self::MidStream { code, message, .. }, false) = (self, is_stream) {
             return Some(Ok(errors::error(*code, message)));
@@ -180,11 +181,11 @@ impl Fault {
         Some(Ok(error))
     }
 
-    /// Changes what the model says.
-    pub(crate) fn spoil(&self, turn: &mut Turn, request: &Request) {
+    /// Changes the model's turn.
+    pub(crate) fn apply_to_turn(&self, turn: &mut Turn, request: &Request) {
         let name = request.functions.first().map_or("lookup", |function| &function.name);
         let keep_thoughts = |turn: &mut Turn| {
-            turn.items.retain(|item| matches!(item.what, What::Thought(_)));
+            turn.items.retain(|item| matches!(item.kind, ItemKind::Thought(_)));
         };
         match self {
             Self::MalformedCall => {
@@ -206,7 +207,7 @@ impl Fault {
                 keep_thoughts(turn);
                 if turn.items.is_empty() {
                     let thought = "**Considering**\n\nI am weighing what to say.\n\n\n";
-                    turn.items.push(What::Thought(thought.to_owned()).into());
+                    turn.items.push(ItemKind::Thought(thought.to_owned()).into());
                 }
             }
             Self::Safety => {
@@ -219,8 +220,8 @@ impl Fault {
             }
             Self::BlockedPrompt => turn.blocked = Some("PROHIBITED_CONTENT".to_owned()),
             Self::MaxTokensInCall => {
-                // A call is whole or not there: what is left is what was said before it.
-                turn.items.retain(|item: &Item| !matches!(item.what, What::Call { .. }));
+                // Google sends a call completely or not at all, so only the items beside it remain.
+                turn.items.retain(|item: &Item| !matches!(item.kind, ItemKind::Call { .. }));
                 turn.finish = Some("MAX_TOKENS".to_owned());
             }
             Self::Finish { reason } => turn.finish = Some(reason.clone()),
@@ -235,8 +236,8 @@ impl Fault {
         }
     }
 
-    /// Changes how the answer arrives.
-    pub(crate) fn hinder(&self, plan: &mut Plan) {
+    /// Changes the transfer of the answer.
+    pub(crate) fn apply_to_plan(&self, plan: &mut Plan) {
         match self {
             Self::Delay { ms } => plan.delay += Duration::from_millis(*ms),
             Self::Stall { after, ms } => {
@@ -256,7 +257,7 @@ impl Fault {
                 let steps = std::mem::take(&mut plan.steps);
                 plan.steps = steps.into_iter().flat_map(|step| [wait.clone(), step]).collect();
             }
-            // It is the whole answer already.
+            // On a unary call, `error` has made it the whole answer.
             Self::MidStream { .. } if plan.status != 200 => {}
             Self::MidStream { after, code, message, framed } => {
                 let error = errors::error(*code, message);
@@ -284,7 +285,7 @@ impl Fault {
     }
 }
 
-/// The step that comes after so many chunks.
+/// Index of the step after this number of chunks.
 fn after_chunks(steps: &[Step], chunks: usize) -> usize {
     let sends = steps.iter().enumerate().filter(|(_, step)| matches!(step, Step::Send(_)));
     match chunks.checked_sub(1) {
@@ -300,14 +301,14 @@ fn cut(steps: &[Step], mut left: usize) -> Vec<Step> {
             out.push(step.clone());
             continue;
         };
-        let most = bytes.len().min(left);
-        out.push(Step::Send(bytes.slice(..most)));
-        left -= most;
+        let length = bytes.len().min(left);
+        out.push(Step::Send(bytes.slice(..length)));
+        left -= length;
         if left == 0 {
             break;
         }
     }
-    // A body whose length is known would be finished by the server; this one is not.
+    // The flush makes the body chunked; a single piece would get a Content-Length.
     out.push(Step::Flush);
     out
 }

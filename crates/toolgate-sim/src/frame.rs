@@ -1,4 +1,4 @@
-//! Answers in the form that their method gives them.
+//! Framing of answers: SSE, JSON array, or a single JSON body.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -11,21 +11,21 @@ use crate::route;
 use crate::tokens;
 use crate::turn::Turn;
 
-/// Whether a stream is asked for as events.
+/// Whether the query requests server-sent events.
 pub(crate) fn is_sse(query: &str) -> bool {
     route::parameter(query, "alt").as_deref() == Some("sse")
 }
 
-/// Lets the faults befall an answer.
-pub(crate) fn hindered(mut plan: Plan, faults: &[Fault]) -> Plan {
+/// Applies faults to an answer.
+pub(crate) fn with_faults(mut plan: Plan, faults: &[Fault]) -> Plan {
     for fault in faults {
-        fault.hinder(&mut plan);
+        fault.apply_to_plan(&mut plan);
     }
     plan
 }
 
-/// Puts responses into the frames of their method.
-pub(crate) fn framed(chunks: Vec<Vec<u8>>, turn: &Turn, method: Method, query: &str) -> Plan {
+/// Frames responses for their method.
+pub(crate) fn frame_chunks(chunks: Vec<Vec<u8>>, turn: &Turn, method: Method, query: &str) -> Plan {
     let mut plan = Plan::whole(200, JSON, Bytes::new());
     plan.delay = turn.delay;
     plan.steps.clear();
@@ -53,13 +53,13 @@ pub(crate) fn framed(chunks: Vec<Vec<u8>>, turn: &Turn, method: Method, query: &
         }
         plan.steps.push(Step::Send(chunk.into()));
     }
-    // A stream has no length, even if it is one chunk.
+    // A stream has no length, even if it is a single chunk.
     plan.steps.push(Step::Flush);
     plan
 }
 
-/// The answer of countTokens.
-pub(crate) fn counted(request: &Request, backend: Backend) -> Plan {
+/// Answer of countTokens.
+pub(crate) fn count_tokens(request: &Request, backend: Backend) -> Plan {
     let prompt = tokens::of_request(request);
     let mut details = vec![json!({"modality": "TEXT", "tokenCount": prompt.text})];
     if prompt.media > 0 {
@@ -69,17 +69,17 @@ pub(crate) fn counted(request: &Request, backend: Backend) -> Plan {
     if backend == Backend::Vertex {
         body["totalBillableCharacters"] = json!(prompt.text * 4);
     }
-    pretty(&body)
+    json_plan(&body)
 }
 
-/// A JSON answer.
-pub(crate) fn pretty(value: &Value) -> Plan {
+/// Indented JSON answer.
+pub(crate) fn json_plan(value: &Value) -> Plan {
     let mut body = serde_json::to_vec_pretty(value).unwrap_or_default();
     body.push(b'\n');
     Plan::whole(200, JSON, body)
 }
 
-/// Google indents its answers unless told not to.
+/// Indents JSON, as Google does by default.
 fn indented(json: &[u8]) -> Vec<u8> {
     let value: Value = serde_json::from_slice(json).unwrap_or_default();
     let mut body = serde_json::to_vec_pretty(&value).unwrap_or_default();

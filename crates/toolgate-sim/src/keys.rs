@@ -1,4 +1,4 @@
-//! Who may ask.
+//! API keys: checks and redaction.
 
 use http::HeaderMap;
 use toolgate_core::gemini::Backend;
@@ -9,7 +9,7 @@ use crate::errors;
 use crate::route;
 
 impl Keys {
-    /// Looks at a request's key: in its header, in the query, or as a token.
+    /// Checks the key of a request: in `x-goog-api-key`, in the query, or as a bearer token.
     pub(crate) fn check(
         &self,
         backend: Backend,
@@ -23,7 +23,7 @@ impl Keys {
             .map(|(_, token)| token.trim().to_owned());
         let key =
             header("x-goog-api-key").map(str::to_owned).or_else(|| route::parameter(query, "key"));
-        let by_token = key.is_none();
+        let is_token = key.is_none();
         let Some(given) = key.or(bearer).filter(|given| !given.is_empty()) else {
             return match (self, backend) {
                 (Self::NotNeeded, _) => Ok(()),
@@ -31,12 +31,12 @@ impl Keys {
                 (Self::Any | Self::These(_), Backend::Vertex) => Err(errors::bad_token(true)),
             };
         };
-        let is_good = match self {
+        let is_valid = match self {
             Self::NotNeeded => true,
             Self::Any => given != "invalid",
             Self::These(keys) => keys.contains(&given),
         };
-        match (is_good, by_token) {
+        match (is_valid, is_token) {
             (true, _) => Ok(()),
             (false, true) => Err(errors::bad_token(false)),
             (false, false) => Err(errors::bad_key()),
@@ -44,13 +44,13 @@ impl Keys {
     }
 }
 
-/// A query that may be shown.
+/// Query without keys, for the request log.
 pub(crate) fn without_key(query: &str) -> String {
-    let hides = |pair: &&str| !pair.starts_with("key=") && !pair.starts_with("access_token=");
-    query.split('&').filter(hides).collect::<Vec<_>>().join("&")
+    let is_shown = |pair: &&str| !pair.starts_with("key=") && !pair.starts_with("access_token=");
+    query.split('&').filter(is_shown).collect::<Vec<_>>().join("&")
 }
 
-/// Headers that may be shown.
+/// Headers without secrets, for the request log.
 pub(crate) fn without_secrets(headers: &HeaderMap) -> Vec<(String, String)> {
     let secret = ["authorization", "x-goog-api-key", "x-api-key", "cookie"];
     headers

@@ -1,9 +1,9 @@
-//! A Gemini strict enough to trust: it refuses what Google refuses, in Google's words, and streams
-//! as Google streams.
+//! A strict simulator of the Gemini API: it refuses the requests that Google refuses, with Google's
+//! error texts, and streams in Google's chunks.
 //!
 //! ```text
 //!  request ──► route ──► validate ──► driver ──► Turn ──► encode ──► faults ──► Plan ──► bytes
-//!                 │      (the core)   script                by                  │
+//!                 │   (its own crate) script                by                  │
 //!                 │                   demo model        generation              └─ SimBody: the
 //!                 └─► models, tokens  recording                                    only clock
 //! ```
@@ -22,6 +22,7 @@
 
 mod cache;
 mod catalogue;
+mod chunks;
 mod config;
 mod demo;
 mod encode;
@@ -29,11 +30,11 @@ mod errors;
 mod fault;
 mod frame;
 mod keys;
-mod partial;
-mod pieces;
+mod partial_args;
 mod plan;
 mod quirk;
 mod replay;
+mod request_log;
 mod route;
 mod script;
 mod server;
@@ -42,16 +43,15 @@ mod sim;
 mod tokens;
 mod turn;
 mod usage;
-mod window;
 
 pub use config::{Driver, Keys, SimConfig};
 pub use fault::{Fault, FaultRule, When};
 pub use plan::{Plan, Reset, SimBody, Step};
 pub use quirk::Quirk;
 pub use replay::{Cassette, Exchange};
+pub use request_log::{Counters, RecordedRequest};
 pub use script::{Expect, Script, ScriptError, ScriptTurn};
 pub use server::{RunningSim, serve};
 pub use sign::Signer;
 pub use sim::Sim;
-pub use turn::{Item, Turn, What};
-pub use window::{Counters, Seen};
+pub use turn::{Item, ItemKind, Turn};

@@ -1,4 +1,4 @@
-//! An answer as a list of steps, and the body that takes them.
+//! Answers as lists of steps, and the body that performs them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,16 +13,16 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 
-/// An answer, decided but not yet given.
+/// An answer that is decided but not yet sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The HTTP status.
     pub status: u16,
     /// `Content-Type`
     pub content_type: &'static str,
-    /// How long nothing at all is sent, not even the status.
+    /// Delay before the status.
     pub delay: Duration,
-    /// The connection is closed instead of an answer.
+    /// Whether the connection is closed instead of answered.
     pub refuses_connection: bool,
     /// The body.
     pub steps: Vec<Step>,
@@ -33,26 +33,26 @@ pub struct Plan {
 pub enum Step {
     /// Sends bytes.
     Send(Bytes),
-    /// Lets what was sent go out before anything else is.
+    /// Flushes the bytes sent so far.
     Flush,
     /// Waits.
     Wait(Duration),
-    /// Waits for as long as the client does.
+    /// Waits until the client closes the connection.
     Stall,
-    /// Breaks the connection.
+    /// Resets the connection.
     Reset,
 }
 
-/// The connection was broken on purpose.
+/// The connection was reset by a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the simulator broke the connection, as it was told to")]
+#[error("connection reset by a simulated fault")]
 pub struct Reset;
 
 pub(crate) const JSON: &str = "application/json; charset=UTF-8";
 pub(crate) const SSE: &str = "text/event-stream";
 
 impl Plan {
-    /// An answer that is all there.
+    /// Answer with a complete body.
     pub(crate) fn whole(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Self {
             status,
@@ -63,7 +63,7 @@ impl Plan {
         }
     }
 
-    /// All bytes, as if nothing had been in their way.
+    /// All bytes of the body, without delays and resets.
     pub fn bytes(&self) -> Vec<u8> {
         let sent = self.steps.iter().filter_map(|step| match step {
             Step::Send(bytes) => Some(&bytes[..]),
@@ -73,7 +73,7 @@ impl Plan {
     }
 }
 
-/// The body of an answer. Dropped before its end, it counts as cancelled by the client.
+/// Body of an answer. If it is dropped before its end, it counts as cancelled by the client.
 pub struct SimBody {
     steps: VecDeque<Step>,
     waiting: Option<Pin<Box<Sleep>>>,
@@ -88,7 +88,7 @@ impl SimBody {
         Self { steps, waiting: None, flushed: false, cancels, reset: Arc::default() }
     }
 
-    /// Sets the flag when the connection shall be broken rather than closed.
+    /// Sets the flag that a reset raises, so that the socket is reset instead of closed.
     pub(crate) fn on_reset(&mut self, flag: Arc<AtomicBool>) {
         self.reset = flag;
     }
@@ -112,7 +112,7 @@ impl SimBody {
                     self.steps.pop_front();
                 }
                 Some(Step::Flush) => {
-                    // Being not ready once makes the server write out what it has.
+                    // hyper flushes its buffer when the body is pending.
                     self.flushed = true;
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
@@ -122,7 +122,7 @@ impl SimBody {
                     self.waiting = Some(Box::pin(tokio::time::sleep(time)));
                 }
                 Some(Step::Stall) => {
-                    // Never popped: nobody gets past it.
+                    // Never popped: the next poll waits again.
                     self.waiting = Some(Box::pin(tokio::time::sleep(Duration::from_secs(86_400))));
                 }
                 Some(Step::Reset) => {
@@ -170,7 +170,7 @@ impl Body for SimBody {
             let Step::Send(bytes) = step else { return SizeHint::default() };
             total += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         }
-        // A single piece has a length; several are a stream.
+        // A single piece has a Content-Length; several are a stream.
         if self.steps.len() == 1 { SizeHint::with_exact(total) } else { SizeHint::default() }
     }
 }

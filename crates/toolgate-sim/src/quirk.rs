@@ -1,4 +1,4 @@
-//! What Google has done at times: reported or documented, but not what it does as a rule.
+//! Occasional behaviour of Google: reported or documented, but not the rule.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 use serde_json::Value;
 use toolgate_validate::{Data, GoogleError, Request};
 
-/// Something that Google has done at times.
+/// Occasional behaviour of Google.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quirk {
-    /// A missing signature is refused in the words of the documentation.
+    /// A missing signature is refused with the documented text.
     DocumentedSignatureText,
     /// An empty list in a result is refused.
     EmptyResults,
-    /// Models that were withdrawn (`gemini-2.0-flash`) answer, by the rules of their time.
+    /// Retired models (`gemini-2.0-flash`) answer, with the rules of their generation.
     RetiredModels,
 }
 
@@ -36,13 +36,13 @@ impl FromStr for Quirk {
         let found = NAMES.iter().find(|(name, _)| *name == text).map(|(_, quirk)| *quirk);
         found.ok_or_else(|| {
             let known: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
-            format!("no quirk `{text}`; there are {}", known.join(", "))
+            format!("unknown quirk `{text}`; known quirks: {}", known.join(", "))
         })
     }
 }
 
-/// Refuses the first empty list of a result.
-pub(crate) fn no_empty_results(request: &Request) -> Result<(), GoogleError> {
+/// Refuses results with an empty list.
+pub(crate) fn check_empty_results(request: &Request) -> Result<(), GoogleError> {
     for part in request.contents.iter().flat_map(|content| &content.parts) {
         let Data::Response { response, .. } = &part.data else { continue };
         let empty =
@@ -56,8 +56,8 @@ pub(crate) fn no_empty_results(request: &Request) -> Result<(), GoogleError> {
     Ok(())
 }
 
-/// Says that a signature is missing as the documentation has it; other errors stay as they are.
-pub(crate) fn as_documented(error: GoogleError) -> GoogleError {
+/// Rewords the error for a missing signature as documented. Other errors are unchanged.
+pub(crate) fn with_documented_text(error: GoogleError) -> GoogleError {
     let found = error.message.split_once("function call `default_api:").and_then(|(_, rest)| {
         let (name, rest) = rest.split_once("` , position ")?;
         Some((name, rest.split_once('.')?.0))
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_round_trip() {
         for (name, quirk) in NAMES {
             assert_eq!(name.parse(), Ok(quirk));
             assert_eq!(quirk.to_string(), name);

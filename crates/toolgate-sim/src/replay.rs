@@ -1,9 +1,8 @@
-//! Replaying recorded exchanges.
+//! Replay of recorded exchanges.
 //!
 //! A cassette is a JSON list of `{method, path, query, request, status, content_type, response}`;
-//! `response` is the body as it was sent, stream frames included. Only `path`, `status` and
-//! `response` matter here: requests get the recorded answers of their path, in order, and the last
-//! one again and again.
+//! `response` is the body as it was sent, stream frames included. A request gets the recorded answers
+//! for the last segment of its path, in order; the last one repeats. Requests are not compared.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -44,7 +43,7 @@ impl Cassette {
         Ok(Self::new(exchanges))
     }
 
-    /// Takes exchanges over, and cuts their bodies into frames once and for all.
+    /// Creates a cassette. Bodies are split into frames once, here.
     pub fn new(exchanges: Vec<Exchange>) -> Self {
         let exchanges = exchanges.into_iter().map(|exchange| {
             let body = exchange
@@ -57,18 +56,18 @@ impl Cassette {
         Self { exchanges: exchanges.collect() }
     }
 
-    /// The answer to the next request for a path; `None` if there is no recording of it.
+    /// Answer to the next request for a path; `None` if none was recorded.
     pub(crate) fn next(&self, used: &mut Vec<u64>, path: &str) -> Option<Plan> {
         used.resize(self.exchanges.len(), 0);
         let method = |path: &str| path.rsplit('/').next().unwrap_or("").to_owned();
-        let asked = method(path);
-        let fitting = || {
+        let wanted = method(path);
+        let matching = || {
             let all = self.exchanges.iter().enumerate();
-            all.filter(|(_, (exchange, _))| method(&exchange.path) == asked)
+            all.filter(|(_, (exchange, _))| method(&exchange.path) == wanted)
         };
-        let (at, (exchange, frames)) = fitting()
+        let (at, (exchange, frames)) = matching()
             .find(|(at, _)| used.get(*at).is_some_and(|used| *used == 0))
-            .or_else(|| fitting().next_back())?;
+            .or_else(|| matching().next_back())?;
         if let Some(used) = used.get_mut(at) {
             *used += 1;
         }
@@ -79,7 +78,7 @@ impl Cassette {
     }
 }
 
-/// Cuts after every blank line.
+/// Splits a body after every blank line.
 fn frames(body: &Bytes) -> Vec<Bytes> {
     let mut frames = Vec::new();
     let mut start = 0;

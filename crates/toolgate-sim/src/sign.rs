@@ -1,13 +1,14 @@
-//! Signatures that can be checked.
+//! Thought signatures that can be verified.
 //!
 //! ```text
 //! base64( "TGS" issuer(8) content(…) nonce(8) padding mac(16) )
 //! ```
 //!
-//! The nonce makes two signatures of the same words differ, as Google's do. The MAC is over everything before it. An altered one cannot be read, as Google's cannot; one on
-//! another part, or of another model or service, is read and found wrong. A call's content is its
-//! name and its arguments' values: clients write arguments anew, and gateways mend them, so that
-//! one value in common is enough. A text's content is the text.
+//! The nonce makes two signatures of the same content differ, as Google's do. The MAC covers everything
+//! before it. An altered signature is corrupted; a signature of another part, model or service is
+//! invalid. The content of a call is its name and the values of its arguments: clients re-encode
+//! arguments and gateways repair them, so one value in common is enough. The content of a text is the
+//! text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -30,11 +31,11 @@ impl std::fmt::Debug for Signer {
     }
 }
 
-const MARK: &[u8] = b"TGS";
-const MAC: usize = 16;
+const MAGIC: &[u8] = b"TGS";
+const MAC_BYTES: usize = 16;
 
 impl Signer {
-    /// A signer whose signatures have about `length` characters.
+    /// Creates a signer of signatures with about `length` characters.
     pub fn new(seed: u64, length: usize) -> Self {
         let mut hash = Sha256::new();
         hash.update(b"toolgate-sim signatures");
@@ -42,15 +43,15 @@ impl Signer {
         Self { key: hash.finalize().into(), length }
     }
 
-    /// The signature of a part that `target` says; another one for every `nonce`.
+    /// Signs a part of an answer by `target`. Every `nonce` gives another signature.
     pub fn sign(&self, target: &Target, data: &Data, nonce: u64) -> String {
-        let mut raw = MARK.to_vec();
+        let mut raw = MAGIC.to_vec();
         raw.extend(issuer(target));
         raw.extend(content(data));
         raw.extend(nonce.to_be_bytes());
-        // Padding that looks like the rest, from the content itself.
+        // Pseudorandom padding, derived from the content.
         let mut block: [u8; 32] = Sha256::digest(&raw).into();
-        while raw.len() + MAC < self.length * 3 / 4 {
+        while raw.len() + MAC_BYTES < self.length * 3 / 4 {
             raw.extend(block);
             block = Sha256::digest(block).into();
         }
@@ -58,12 +59,12 @@ impl Signer {
         STANDARD.encode(raw)
     }
 
-    fn mac(&self, bytes: &[u8]) -> [u8; MAC] {
-        let mut short = [0; MAC];
-        // A key of 32 bytes always fits.
+    fn mac(&self, bytes: &[u8]) -> [u8; MAC_BYTES] {
+        let mut short = [0; MAC_BYTES];
+        // HMAC accepts keys of any length.
         if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) {
             mac.update(bytes);
-            short.copy_from_slice(&mac.finalize().into_bytes()[..MAC]);
+            short.copy_from_slice(&mac.finalize().into_bytes()[..MAC_BYTES]);
         }
         short
     }
@@ -71,8 +72,10 @@ impl Signer {
     fn verdict(&self, target: &Target, data: &Data, signature: &str) -> SignatureVerdict {
         let bare = signature.trim_end_matches('=');
         let decoded = STANDARD_NO_PAD.decode(bare).or_else(|_| URL_SAFE_NO_PAD.decode(bare));
-        let Some((raw, mac)) =
-            decoded.as_ref().ok().and_then(|raw| raw.split_at_checked(raw.len().checked_sub(MAC)?))
+        let Some((raw, mac)) = decoded
+            .as_ref()
+            .ok()
+            .and_then(|raw| raw.split_at_checked(raw.len().checked_sub(MAC_BYTES)?))
         else {
             return SignatureVerdict::Corrupted;
         };
@@ -80,7 +83,7 @@ impl Signer {
             return SignatureVerdict::Corrupted;
         }
         let belongs = raw
-            .strip_prefix(MARK)
+            .strip_prefix(MAGIC)
             .and_then(|rest| rest.strip_prefix(&issuer(target)))
             .is_some_and(|rest| is_content_of(rest, data));
         if belongs { SignatureVerdict::Real } else { SignatureVerdict::Invalid }
@@ -98,37 +101,37 @@ fn issuer(target: &Target) -> [u8; 8] {
         Backend::Developer => "developer",
         Backend::Vertex => "vertex",
     };
-    short(&[service, &target.model])
+    short_hash(&[service, &target.model])
 }
 
-/// `kind name values…`, each by its hash.
+/// Content of a part: a kind byte, and hashes of the name and the values.
 fn content(data: &Data) -> Vec<u8> {
     let mut out = Vec::new();
     match data {
-        // A client may give an empty text back without the text.
+        // Clients may return an empty text part without its text.
         Data::None => out.extend(content(&Data::Text(String::new()))),
         Data::Text(text) => {
             out.push(b't');
-            out.extend(short(&[text]));
+            out.extend(short_hash(&[text]));
         }
         Data::Call { name, args, .. } => {
             out.push(b'c');
-            out.extend(short(&[name]));
+            out.extend(short_hash(&[name]));
             let values = values(args);
             out.push(u8::try_from(values.len()).unwrap_or(u8::MAX));
             out.extend(values.iter().take(255).flatten());
         }
         Data::Server(name, value) => {
             out.push(b's');
-            out.extend(short(&[name, &value["code"].to_string()]));
+            out.extend(short_hash(&[name, &value["code"].to_string()]));
         }
         Data::Media { mime, .. } => {
             out.push(b'm');
-            out.extend(short(&[mime]));
+            out.extend(short_hash(&[mime]));
         }
         Data::Response { name, .. } => {
             out.push(b'r');
-            out.extend(short(&[name]));
+            out.extend(short_hash(&[name]));
         }
     }
     out
@@ -145,7 +148,7 @@ fn is_content_of(signed: &[u8], data: &Data) -> bool {
     signed.is_empty() || values(args).iter().any(|value| signed.contains(&&value[..]))
 }
 
-/// The scalars inside the arguments, as words: `3` and `"3"` are the same.
+/// Hashes of the scalars in the arguments. `3` and `"3"` have the same hash.
 fn values(args: &Map<String, Value>) -> Vec<[u8; 4]> {
     let mut todo: Vec<&Value> = args.values().collect();
     let mut found = Vec::new();
@@ -166,13 +169,13 @@ fn values(args: &Map<String, Value>) -> Vec<[u8; 4]> {
             },
             Value::Null | Value::Bool(_) => value.to_string(),
         };
-        let [a, b, c, d, ..] = short(&[&word]);
+        let [a, b, c, d, ..] = short_hash(&[&word]);
         found.push([a, b, c, d]);
     }
     found
 }
 
-fn short(words: &[&str]) -> [u8; 8] {
+fn short_hash(words: &[&str]) -> [u8; 8] {
     let mut hash = Sha256::new();
     for word in words {
         hash.update(word.len().to_be_bytes());
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn tampering() {
+    fn altered_and_moved_signatures_are_detected() {
         use SignatureVerdict::{Corrupted, Invalid, Real};
         let signer = Signer::new(1, 300);
         let here = flash(Backend::Developer);
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_signed_to_the_letter() {
+    fn a_text_signature_covers_the_whole_text() {
         use SignatureVerdict::{Invalid, Real};
         let (signer, here) = (Signer::new(1, 0), flash(Backend::Developer));
         let token = signer.sign(&here, &Data::Text(String::new()), 0);

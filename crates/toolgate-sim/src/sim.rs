@@ -1,4 +1,4 @@
-//! From a request to a plan.
+//! The simulator: from requests to plans.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,20 +13,20 @@ use crate::cache::Caches;
 use crate::catalogue;
 use crate::config::{Driver, SimConfig};
 use crate::demo;
-use crate::encode::{self, Ids, Scene};
+use crate::encode::{self, AnswerContext, SeededRng};
 use crate::errors;
 use crate::fault::{Fault, FaultRule};
-use crate::frame::{counted, framed, hindered, is_sse, pretty};
+use crate::frame::{count_tokens, frame_chunks, is_sse, json_plan, with_faults};
 use crate::keys::{without_key, without_secrets};
 use crate::plan::{JSON, Plan, Reset, SSE, SimBody};
 use crate::quirk::{self, Quirk};
+use crate::request_log::{Counters, RecordedRequest, RequestLog};
 use crate::route::{self, Route};
-use crate::script::{Asked, Script};
+use crate::script::{Script, ScriptInput};
 use crate::sign::Signer;
 use crate::turn::Turn;
-use crate::window::{Counters, Seen, Window};
 
-/// A simulated Gemini. Clones are the same one.
+/// A simulated Gemini API. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Sim(Arc<Inner>);
 
@@ -42,15 +42,15 @@ struct Inner {
 struct State {
     driver: Option<Driver>,
     faults: Vec<FaultRule>,
-    /// How often each turn or recording was used.
+    /// Uses of each turn or recording.
     used: Vec<u64>,
     caches: Caches,
-    window: Window,
+    log: RequestLog,
     counters: Counters,
 }
 
-/// One request to a model, as far as it is known.
-struct Call<'a> {
+/// A request to a model.
+struct ModelRequest<'a> {
     number: u64,
     backend: Backend,
     version: &'a str,
@@ -62,48 +62,48 @@ struct Call<'a> {
     body: &'a Bytes,
 }
 
-impl Call<'_> {
+impl ModelRequest<'_> {
     fn is_stream(&self) -> bool {
         self.method == Method::Stream
     }
 }
 
 impl Sim {
-    /// A simulator.
+    /// Creates a simulator.
     pub fn new(config: SimConfig) -> Self {
         let signer = Signer::new(config.seed, config.signature_length);
         let mut state = State::default();
-        state.drive(config.driver.clone(), &config.faults);
+        state.set_driver(config.driver.clone(), &config.faults);
         let state = Mutex::new(state);
         Self(Arc::new(Inner { config, signer, state, cancels: Arc::default() }))
     }
 
-    /// What came in, in order: as much of it as is kept.
-    pub fn requests(&self) -> Vec<Seen> {
-        self.state().window.all()
+    /// Received requests, oldest first, as far as the log reaches.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.state().log.all()
     }
 
-    /// How often what happened.
+    /// Counters of events.
     pub fn counters(&self) -> Counters {
         let cancels = self.0.cancels.load(Ordering::Relaxed);
         Counters { cancels, ..self.state().counters }
     }
 
-    /// Forgets what came in, and counts from 0. Drivers go on where they are.
+    /// Clears the request log and the counters. The driver keeps its position.
     pub fn clear(&self) {
         let mut state = self.state();
-        state.window.clear();
+        state.log.clear();
         state.counters = Counters::default();
         self.0.cancels.store(0, Ordering::Relaxed);
     }
 
-    /// Replaces the driver. A script brings its faults along.
+    /// Replaces the driver, and the faults with the configured ones and the script's.
     pub fn set_driver(&self, driver: Driver) {
         let faults = self.0.config.faults.clone();
-        self.state().drive(driver, &faults);
+        self.state().set_driver(driver, &faults);
     }
 
-    /// Adds a script's turns and faults to the script that is running, or starts it.
+    /// Appends a script's turns and faults to the running script, or starts the script.
     pub fn push(&self, script: Script) {
         let mut state = self.state();
         let State { driver, faults, .. } = &mut *state;
@@ -125,7 +125,7 @@ impl Sim {
         self.0.config.max_body
     }
 
-    /// Answers a request; the only waiting is what a fault or a script asks for.
+    /// Answers a request. Only faults and scripts cause delays.
     pub async fn respond(&self, request: HttpRequest<Bytes>) -> Result<Response<SimBody>, Reset> {
         let Plan { status, content_type, delay, refuses_connection, steps } = self.plan(&request);
         let body = SimBody::new(steps, Arc::clone(&self.0.cancels));
@@ -142,18 +142,18 @@ impl Sim {
         Ok(response)
     }
 
-    /// Decides what to answer to a request, and writes down that it came.
+    /// Decides the answer to a request, and records the request.
     pub fn plan(&self, request: &HttpRequest<Bytes>) -> Plan {
         let (path, query) = (request.uri().path(), request.uri().query().unwrap_or(""));
         let (plan, number) = match route::route(path) {
-            Route::Window(what) => return self.window(request.method(), &what, request.body()),
+            Route::Window(path) => return self.control(request.method(), &path, request.body()),
             Route::Model { backend, version, model, method } if request.method() == Verb::POST => {
                 let number = {
                     let mut state = self.state();
                     state.counters.requests += 1;
                     state.counters.requests
                 };
-                let call = Call {
+                let call = ModelRequest {
                     number,
                     backend,
                     version: &version,
@@ -171,7 +171,7 @@ impl Sim {
                 (self.get(&version, &model, query, request.headers()), 0)
             }
             Route::Caches(name) => {
-                (self.caches(request, query, name.as_deref()).map(|it| pretty(&it)), 0)
+                (self.caches(request, query, name.as_deref()).map(|it| json_plan(&it)), 0)
             }
             Route::OtherMethod { version, model, method } => {
                 let error = GoogleError::model_not_found(&model, &version, &method);
@@ -181,7 +181,7 @@ impl Sim {
         };
         let refusal = plan.as_ref().err().map(|error| error.message.clone());
         let plan = plan.unwrap_or_else(|error| self.refuse(&error, path, query));
-        let seen = Seen {
+        let recorded = RecordedRequest {
             number,
             method: request.method().to_string(),
             path: path.to_owned(),
@@ -192,7 +192,7 @@ impl Sim {
             refusal,
         };
         let SimConfig { keep_requests, keep_bytes, .. } = self.0.config;
-        self.state().window.push(seen, keep_requests, keep_bytes);
+        self.state().log.push(recorded, keep_requests, keep_bytes);
         plan
     }
 
@@ -200,7 +200,7 @@ impl Sim {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An error, in the form that the method gives it.
+    /// Error in the form of the method.
     fn refuse(&self, error: &GoogleError, path: &str, query: &str) -> Plan {
         let is_stream = path.contains("streamGenerateContent");
         self.state().counters.refusals += 1;
@@ -214,39 +214,39 @@ impl Sim {
         }
     }
 
-    fn answer(&self, call: &Call<'_>) -> Result<Plan, GoogleError> {
+    fn answer(&self, call: &ModelRequest<'_>) -> Result<Plan, GoogleError> {
         let mut faults = self.faults_of(call.number);
         if let Some(plan) = self.failure(&faults, call)? {
             return Ok(plan);
         }
         if let Some(plan) = self.replayed(call)? {
-            return Ok(hindered(plan, &faults));
+            return Ok(with_faults(plan, &faults));
         }
         let (target, accepted, cached) = self.checked(call)?;
         if call.method == Method::CountTokens {
-            return Ok(hindered(counted(&accepted.request, call.backend), &faults));
+            return Ok(with_faults(count_tokens(&accepted.request, call.backend), &faults));
         }
-        let (mut turn, own_fault) = self.said(call, &target, &accepted)?;
+        let (mut turn, own_fault) = self.next_turn(call, &target, &accepted)?;
         faults.extend(own_fault);
         if let Some(plan) = self.failure(&faults, call)? {
             return Ok(plan);
         }
         for fault in &faults {
-            fault.spoil(&mut turn, &accepted.request);
+            fault.apply_to_turn(&mut turn, &accepted.request);
         }
         let model = self.model(call.model).map(|(_, model)| model);
-        let mut scene = Scene {
+        let mut context = AnswerContext {
             target: &target,
             model: model.ok_or_else(errors::no_such_url)?,
             request: &accepted.request,
             cached,
             signer: &self.0.signer,
-            ids: Ids::new(self.0.config.seed, call.number),
+            ids: SeededRng::new(self.0.config.seed, call.number),
             stream: call.is_stream(),
             frame: if is_sse(call.query) { b"data: " } else { b"" },
         };
-        let chunks = encode::encode(&turn, &mut scene);
-        Ok(hindered(framed(chunks, &turn, call.method, call.query), &faults))
+        let chunks = encode::encode(&turn, &mut context);
+        Ok(with_faults(frame_chunks(chunks, &turn, call.method, call.query), &faults))
     }
 
     fn faults_of(&self, number: u64) -> Vec<Fault> {
@@ -254,29 +254,33 @@ impl Sim {
         let seed = self.0.config.seed;
         let rules = state.faults.iter().enumerate();
         let faults: Vec<_> = rules
-            .filter(|(at, rule)| rule.when.befalls(number, seed, *at))
+            .filter(|(at, rule)| rule.when.applies_to(number, seed, *at))
             .map(|(_, rule)| rule.fault.clone())
             .collect();
         state.counters.faults += u64::try_from(faults.len()).unwrap_or(0);
         faults
     }
 
-    /// An error that a fault asks for: as JSON, or as a page for people.
-    fn failure(&self, faults: &[Fault], call: &Call<'_>) -> Result<Option<Plan>, GoogleError> {
+    /// Error of a fault, as JSON or as an HTML page.
+    fn failure(
+        &self,
+        faults: &[Fault],
+        call: &ModelRequest<'_>,
+    ) -> Result<Option<Plan>, GoogleError> {
         match faults.iter().find_map(|fault| fault.error(call.model, call.is_stream())) {
             None => Ok(None),
             Some(Ok(error)) => {
                 let plan = self.refuse(&error, call.path, call.query);
-                Ok(Some(hindered(plan, faults)))
+                Ok(Some(with_faults(plan, faults)))
             }
             Some(Err(code)) => {
                 let page = format!("<html><title>Error {code}</title><p>That’s an error.</html>\n");
-                Ok(Some(hindered(Plan::whole(code, "text/html; charset=UTF-8", page), faults)))
+                Ok(Some(with_faults(Plan::whole(code, "text/html; charset=UTF-8", page), faults)))
             }
         }
     }
 
-    fn replayed(&self, call: &Call<'_>) -> Result<Option<Plan>, GoogleError> {
+    fn replayed(&self, call: &ModelRequest<'_>) -> Result<Option<Plan>, GoogleError> {
         let mut state = self.state();
         let State { driver, used, counters, .. } = &mut *state;
         let Some(Driver::Replay(cassette)) = driver else { return Ok(None) };
@@ -284,7 +288,7 @@ impl Sim {
             Some(plan) => Ok(Some(plan)),
             None => {
                 counters.unexpected += 1;
-                Err(errors::unexpected("nothing like this was recorded"))
+                Err(errors::unexpected("no recording for this path"))
             }
         }
     }
@@ -298,8 +302,10 @@ impl Sim {
         if retired { catalogue::resolve_any(name) } else { catalogue::resolve(name) }
     }
 
-    /// The stages of Google's checks, and how many tokens of the request were kept; the Developer API reads a body before it looks at the key.
-    fn checked(&self, call: &Call<'_>) -> Result<(Target, Accepted, u64), GoogleError> {
+    /// Checks a request as Google does. Returns the resolved target, the request, and the tokens that came
+    /// from a cache. The Developer API parses the body before it checks the key; Vertex checks the key
+    /// first.
+    fn checked(&self, call: &ModelRequest<'_>) -> Result<(Target, Accepted, u64), GoogleError> {
         let key = || self.0.config.keys.check(call.backend, call.query, call.headers);
         if call.backend == Backend::Vertex {
             key()?;
@@ -321,12 +327,12 @@ impl Sim {
         }
         let mut accepted = parsed.check(&target, &self.0.signer).map_err(|error| {
             let documented = self.has(Quirk::DocumentedSignatureText);
-            if documented { quirk::as_documented(error) } else { error }
+            if documented { quirk::with_documented_text(error) } else { error }
         })?;
         if self.has(Quirk::EmptyResults) {
-            quirk::no_empty_results(&accepted.request)?;
+            quirk::check_empty_results(&accepted.request)?;
         }
-        let cached = self.state().caches.begin(&mut accepted.request, own)?;
+        let cached = self.state().caches.prepend_to(&mut accepted.request, own)?;
         let counted = |count: usize| u64::try_from(count).unwrap_or(0);
         let mut state = self.state();
         let counters = &mut state.counters;
@@ -339,10 +345,10 @@ impl Sim {
         Ok((target, accepted, cached))
     }
 
-    /// What the driver says, and what shall go wrong with it.
-    fn said(
+    /// Next turn of the driver, and the fault of that turn.
+    fn next_turn(
         &self,
-        call: &Call<'_>,
+        call: &ModelRequest<'_>,
         target: &Target,
         accepted: &Accepted,
     ) -> Result<(Turn, Option<Fault>), GoogleError> {
@@ -358,10 +364,10 @@ impl Sim {
         }
         let Some(Driver::Script(script)) = driver else {
             drop(state);
-            return Ok((demo::say(request), None));
+            return Ok((demo::respond(request), None));
         };
-        let asked = Asked { request, model: call.model, stream: call.is_stream() };
-        let next = match script.next(used, &asked) {
+        let input = ScriptInput { request, model: call.model, stream: call.is_stream() };
+        let next = match script.next(used, &input) {
             Ok(next) => next,
             Err(why) => {
                 counters.unexpected += 1;
@@ -375,7 +381,7 @@ impl Sim {
             }
             None if script.then_demo => {
                 drop(state);
-                Ok((demo::say(request), None))
+                Ok((demo::respond(request), None))
             }
             None => {
                 counters.unexpected += 1;
@@ -405,7 +411,7 @@ impl Sim {
         if end < models.len() {
             page["nextPageToken"] = json!(end.to_string());
         }
-        Ok(pretty(&page))
+        Ok(json_plan(&page))
     }
 
     fn caches(
@@ -433,25 +439,27 @@ impl Sim {
         headers: &HeaderMap,
     ) -> Result<Plan, GoogleError> {
         self.0.config.keys.check(Backend::Developer, query, headers)?;
-        catalogue::get(model).map(|it| pretty(&it)).ok_or_else(|| errors::no_model(model, version))
+        catalogue::get(model)
+            .map(|it| json_plan(&it))
+            .ok_or_else(|| errors::no_model(model, version))
     }
 
-    /// The simulator's own URLs.
-    fn window(&self, verb: &Verb, what: &str, body: &Bytes) -> Plan {
+    /// Answers the simulator's own URLs.
+    fn control(&self, verb: &Verb, path: &str, body: &Bytes) -> Plan {
         let text = || String::from_utf8_lossy(body);
         let done = || Plan::whole(204, JSON, Bytes::new());
         let refused = |why: String| Plan::whole(400, JSON, json!({ "error": why }).to_string());
-        match (verb.as_str(), what) {
+        match (verb.as_str(), path) {
             ("GET", "requests") => {
-                let seen: Vec<_> = self.requests().iter().map(Seen::to_json).collect();
-                pretty(&Value::Array(seen))
+                let requests = self.requests().iter().map(RecordedRequest::to_json).collect();
+                json_plan(&Value::Array(requests))
             }
             ("DELETE", "requests" | "counters") => {
                 self.clear();
                 done()
             }
             ("GET", "counters") => {
-                pretty(&serde_json::to_value(self.counters()).unwrap_or_default())
+                json_plan(&serde_json::to_value(self.counters()).unwrap_or_default())
             }
             ("POST", "script") => match Script::parse(&text()) {
                 Ok(script) => {
@@ -481,7 +489,7 @@ impl Sim {
 }
 
 impl State {
-    fn drive(&mut self, driver: Driver, faults: &[FaultRule]) {
+    fn set_driver(&mut self, driver: Driver, faults: &[FaultRule]) {
         self.faults = faults.to_vec();
         if let Driver::Script(script) = &driver {
             self.faults.extend(script.faults.iter().cloned());

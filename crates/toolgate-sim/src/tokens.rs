@@ -1,17 +1,17 @@
-//! How many tokens something has: four characters each, as a rule of thumb.
+//! Token counts, estimated at four characters per token.
 
 use serde_json::Value;
 use toolgate_validate::{Content, Data, Request};
 
-/// What a picture costs.
-const MEDIUM: u64 = 258;
+/// Tokens of a media part.
+const TOKENS_PER_MEDIA: u64 = 258;
 
-/// The tokens of a text.
+/// Tokens of a text.
 pub(crate) fn of_text(text: &str) -> u64 {
     from_letters(text.chars().count())
 }
 
-/// The tokens of a JSON value.
+/// Tokens of a JSON value.
 pub(crate) fn of_json(value: &Value) -> u64 {
     from_letters(letters(value))
 }
@@ -20,7 +20,7 @@ fn from_letters(letters: usize) -> u64 {
     u64::try_from(letters.div_ceil(4)).unwrap_or(u64::MAX)
 }
 
-/// About how long a value is when it is written down.
+/// Approximate length of a value as JSON text.
 fn letters(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 4,
@@ -32,22 +32,22 @@ fn letters(value: &Value) -> usize {
     }
 }
 
-/// The tokens of a prompt: words and pictures.
+/// Tokens of a prompt, by modality.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Prompt {
+pub(crate) struct PromptTokens {
     pub(crate) text: u64,
     pub(crate) media: u64,
 }
 
-impl Prompt {
+impl PromptTokens {
     pub(crate) fn total(self) -> u64 {
         self.text + self.media
     }
 }
 
-/// The tokens of a request.
-pub(crate) fn of_request(request: &Request) -> Prompt {
-    let mut prompt = Prompt::default();
+/// Tokens of a request.
+pub(crate) fn of_request(request: &Request) -> PromptTokens {
+    let mut prompt = PromptTokens::default();
     for content in request.contents.iter().chain(&request.system) {
         add(content, &mut prompt);
     }
@@ -58,18 +58,18 @@ pub(crate) fn of_request(request: &Request) -> Prompt {
     prompt
 }
 
-fn add(content: &Content, prompt: &mut Prompt) {
+fn add(content: &Content, prompt: &mut PromptTokens) {
     for part in &content.parts {
         match &part.data {
             Data::None => {}
             Data::Text(text) => prompt.text += of_text(text),
-            Data::Media { .. } => prompt.media += MEDIUM,
+            Data::Media { .. } => prompt.media += TOKENS_PER_MEDIA,
             Data::Call { name, args, .. } => {
                 prompt.text += of_text(name) + args.values().map(of_json).sum::<u64>() + 4;
             }
             Data::Response { name, response, media, .. } => {
                 prompt.text += of_text(name) + response.values().map(of_json).sum::<u64>() + 4;
-                prompt.media += MEDIUM * u64::try_from(media.len()).unwrap_or(0);
+                prompt.media += TOKENS_PER_MEDIA * u64::try_from(media.len()).unwrap_or(0);
             }
             Data::Server(_, value) => prompt.text += of_json(value),
         }

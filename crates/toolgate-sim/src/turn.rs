@@ -1,4 +1,4 @@
-//! What the model says, before any generation has put it into chunks.
+//! Turns of the model, before they are split into chunks.
 
 use std::time::Duration;
 
@@ -7,72 +7,72 @@ use serde_json::{Map, Value};
 /// One turn of the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
-    /// What it says, in order.
+    /// The items, in order.
     pub items: Vec<Item>,
-    /// Why it ends; `STOP` unless said.
+    /// The finish reason; `STOP` by default.
     pub finish: Option<String>,
     /// `finishMessage`
     pub finish_message: Option<String>,
-    /// The prompt was blocked for this reason: nothing is said at all.
+    /// Reason for blocking the prompt; the answer then has no candidate.
     pub blocked: Option<String>,
-    /// Further members of the candidate (`groundingMetadata`), given with its end.
+    /// Further members of the last candidate (`groundingMetadata`).
     pub candidate: Map<String, Value>,
-    /// How long it thinks before the first byte.
+    /// Delay before the first byte.
     pub delay: Duration,
-    /// How long it waits between chunks.
+    /// Delay between chunks.
     pub pace: Duration,
 }
 
-/// A piece of a turn.
+/// An item of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// What it is.
-    pub what: What,
-    /// Whether it carries a signature; `None`: as its generation does it.
+    /// The kind, with its data.
+    pub kind: ItemKind,
+    /// Whether it carries a signature; `None`: the generation's default.
     pub signed: Option<bool>,
 }
 
-/// What a piece of a turn is.
+/// Kind of an item, with its data.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
-    /// A summary of thinking; given only where the request asks for it.
+pub enum ItemKind {
+    /// A thought summary; sent only if the request includes thoughts.
     Thought(String),
-    /// Words, which a stream cuts into chunks.
+    /// Text, which a stream splits into chunks.
     Text(String),
-    /// Words that are one chunk.
+    /// Text that is a single chunk.
     Chunk(String),
     /// A call.
     Call {
-        /// Whose.
+        /// Name of the function.
         name: String,
-        /// With what.
+        /// The arguments.
         args: Map<String, Value>,
     },
-    /// Code that Google ran, and what came of it.
+    /// Code that Google ran, with its output.
     Code {
         /// The Python code.
         code: String,
         /// Its output.
         output: String,
     },
-    /// Any part, as it is, in a chunk of its own.
+    /// Any part in Google's JSON, as a chunk of its own.
     Part(Value),
 }
 
-impl From<What> for Item {
-    fn from(what: What) -> Self {
-        Self { what, signed: None }
+impl From<ItemKind> for Item {
+    fn from(kind: ItemKind) -> Self {
+        Self { kind, signed: None }
     }
 }
 
 impl Turn {
-    /// Only words.
+    /// Creates a turn with a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { items: vec![What::Text(text.into()).into()], ..Self::default() }
+        Self { items: vec![ItemKind::Text(text.into()).into()], ..Self::default() }
     }
 
-    /// Whether it calls a function.
+    /// Whether the turn has a call.
     pub fn has_calls(&self) -> bool {
-        self.items.iter().any(|item| matches!(item.what, What::Call { .. }))
+        self.items.iter().any(|item| matches!(item.kind, ItemKind::Call { .. }))
     }
 }

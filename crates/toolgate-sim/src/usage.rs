@@ -1,15 +1,15 @@
-//! `usageMetadata`
+//! `usageMetadata` of an answer.
 
 use toolgate_core::gemini::Backend;
 use toolgate_core::json::write;
 
-use crate::tokens::Prompt;
+use crate::tokens::PromptTokens;
 
-/// What has been used so far.
+/// Tokens used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
-    pub(crate) prompt: Prompt,
-    /// How much of the prompt was kept.
+    pub(crate) prompt: PromptTokens,
+    /// PromptTokens tokens that came from a cache.
     pub(crate) cached: u64,
     pub(crate) thoughts: u64,
     pub(crate) candidates: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Writes the object. Google leaves zeros out; Vertex says nothing before the end.
+    /// Writes the object. Google omits zeros; Vertex sends counts only with the last chunk.
     pub(crate) fn write(&self, out: &mut Vec<u8>, backend: Backend, last: bool) {
         out.push(b'{');
         if backend == Backend::Developer || last {
@@ -30,7 +30,7 @@ impl Usage {
             details(out, "\"promptTokensDetails\":[", self.prompt);
             count(out, "\"thoughtsTokenCount\":", self.thoughts);
             count(out, "\"toolUsePromptTokenCount\":", self.tool_use);
-            let tool_use = Prompt { text: self.tool_use, media: 0 };
+            let tool_use = PromptTokens { text: self.tool_use, media: 0 };
             details(out, "\"toolUsePromptTokensDetails\":[", tool_use);
         }
         write::comma(out);
@@ -50,7 +50,7 @@ fn count(out: &mut Vec<u8>, key: &str, tokens: u64) {
     digits(out, tokens);
 }
 
-fn details(out: &mut Vec<u8>, key: &str, prompt: Prompt) {
+fn details(out: &mut Vec<u8>, key: &str, prompt: PromptTokens) {
     if prompt.total() == 0 {
         return;
     }
@@ -69,7 +69,7 @@ fn details(out: &mut Vec<u8>, key: &str, prompt: Prompt) {
     out.push(b']');
 }
 
-/// Every chunk has half a dozen counts: they are written without detours.
+/// Writes a number without an allocation: every chunk has half a dozen counts.
 fn digits(out: &mut Vec<u8>, number: u64) {
     let mut text = [b'0'; 20];
     let mut at = text.len();

@@ -1,4 +1,4 @@
-//! What the model says when it does not call.
+//! Texts of the model's answers.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use toolgate_validate::{Data, Request};
 
 use super::prompt::Prompt;
 
-/// Tells what the functions gave back.
+/// Answer that reports the functions' results.
 pub(super) fn from_results(request: &Request) -> String {
     let calls: Vec<(&str, &Map<String, Value>)> = request
         .contents
@@ -26,15 +26,15 @@ pub(super) fn from_results(request: &Request) -> String {
     let parts = last.map_or(&[][..], |content| &content.parts);
     let count = last.map_or(0, |content| content.responses());
     // The last calls are the answered ones, in order.
-    let mut asked = calls.iter().skip(calls.len().saturating_sub(count));
+    let mut answered = calls.iter().skip(calls.len().saturating_sub(count));
     let mut out = String::new();
     for part in parts {
         let Data::Response { name, response, media, .. } = &part.data else { continue };
         if !out.is_empty() {
             out.push('\n');
         }
-        let args = asked.next().filter(|(called, _)| called == name).map(|(_, args)| *args);
-        let with = args.map(told).filter(|args| !args.is_empty());
+        let args = answered.next().filter(|(called, _)| called == name).map(|(_, args)| *args);
+        let with = args.map(pairs).filter(|args| !args.is_empty());
         let with = with.map_or_else(String::new, |args| format!(" ({args})"));
         let _ = match response.get("error") {
             Some(error) => write!(out, "{name}{with} failed: {}", plain(error)),
@@ -47,7 +47,7 @@ pub(super) fn from_results(request: &Request) -> String {
     out
 }
 
-/// The result without the wrapping that SDKs put around it.
+/// The result, without the object that SDKs wrap it in.
 fn result(response: &Map<String, Value>) -> String {
     let inner = match response.iter().next() {
         Some((key, value))
@@ -55,11 +55,11 @@ fn result(response: &Map<String, Value>) -> String {
         {
             value
         }
-        _ => return sentence(&told(response)),
+        _ => return sentence(&pairs(response)),
     };
     let parsed = inner.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     match parsed.as_ref().unwrap_or(inner).as_object() {
-        Some(members) => sentence(&told(members)),
+        Some(members) => sentence(&pairs(members)),
         None => sentence(&plain(inner)),
     }
 }
@@ -73,8 +73,8 @@ fn sentence(text: &str) -> String {
     }
 }
 
-/// `temp 72, unit F`
-fn told(members: &Map<String, Value>) -> String {
+/// Members as `temp 72, unit F`.
+fn pairs(members: &Map<String, Value>) -> String {
     let pairs = members.iter().map(|(key, value)| format!("{key} {}", plain(value)));
     pairs.collect::<Vec<_>>().join(", ")
 }
@@ -88,8 +88,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// An answer to a question without tools.
-pub(super) fn to(prompt: &Prompt) -> String {
+/// Answer without tools.
+pub(super) fn to_prompt(prompt: &Prompt) -> String {
     if let Some(sum) = arithmetic(&prompt.text) {
         return sum;
     }
@@ -100,7 +100,7 @@ pub(super) fn to(prompt: &Prompt) -> String {
     format!("Hello from toolgate's simulator. There is no model behind it; you said: {words}")
 }
 
-/// `2+2 = 4`
+/// Solves the first formula in a text: `2+2 = 4`.
 fn arithmetic(text: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_digit() || "+-*/×÷. ".contains(c);
     let formula = text
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums() {
+    fn formulas_are_solved() {
         for (text, want) in [
             ("What is 2+2?", Some("2+2 = 4")),
             ("Compute 12 - 5.", Some("12 - 5 = 7")),

@@ -1,19 +1,19 @@
-//! Which functions the user's words mean.
+//! Choice of functions by the user's text.
 
 use toolgate_validate::{Function, Mode, Request};
 
 use super::prompt::Prompt;
 
-/// Words in names that say nothing about what a function is for.
-const EMPTY_WORDS: [&str; 12] = [
+/// Words in names that do not tell functions apart.
+const FILLER_WORDS: [&str; 12] = [
     "get", "fetch", "lookup", "look", "up", "tool", "function", "current", "info", "data", "the",
     "mcp",
 ];
 
-/// The most calls of one turn.
-pub(super) const MOST: usize = 8;
+/// Highest number of calls in a turn.
+pub(super) const MAX_CALLS: usize = 8;
 
-/// The functions that may be called now.
+/// Functions that the request allows.
 pub(super) fn callable(request: &Request) -> Vec<&Function> {
     if request.calling.mode == Mode::None {
         return Vec::new();
@@ -23,8 +23,8 @@ pub(super) fn callable(request: &Request) -> Vec<&Function> {
     request.functions.iter().filter(may).collect()
 }
 
-/// The functions that the words name, in the order in which they name them; else the one that the
-/// words are most likely about.
+/// Functions that the text names, in the order of the text, with their positions; if it names none,
+/// the function that shares the most words with it.
 pub(super) fn chosen<'r>(
     functions: &[&'r Function],
     prompt: &Prompt,
@@ -34,21 +34,21 @@ pub(super) fn chosen<'r>(
         .filter_map(|function| named_at(function, prompt).map(|at| (at, *function)))
         .collect();
     named.sort_by_key(|(at, _)| *at);
-    named.truncate(MOST);
+    named.truncate(MAX_CALLS);
     if !named.is_empty() {
         return named;
     }
     let mut best: Option<(usize, &Function)> = None;
     for function in functions {
-        let score = likeness(function, prompt);
-        if score >= 2 && best.is_none_or(|(most, _)| score > most) {
+        let score = similarity(function, prompt);
+        if score >= 2 && best.is_none_or(|(highest, _)| score > highest) {
             best = Some((score, function));
         }
     }
     best.map(|(_, function)| (0, function)).into_iter().collect()
 }
 
-/// Where the words name a function: by its very name, or by every word that its name is made of.
+/// Position where the text names a function: by its full name, or by every word of its name.
 fn named_at(function: &Function, prompt: &Prompt) -> Option<usize> {
     let name = function.name.to_lowercase();
     let by_name = prompt.words.iter().find(|(_, word)| *word == name && name.len() > 2);
@@ -57,18 +57,18 @@ fn named_at(function: &Function, prompt: &Prompt) -> Option<usize> {
     }
     let mut words = name_words(&function.name);
     let telling: Vec<_> =
-        words.iter().filter(|word| !EMPTY_WORDS.contains(&word.as_str())).cloned().collect();
+        words.iter().filter(|word| !FILLER_WORDS.contains(&word.as_str())).cloned().collect();
     if !telling.is_empty() {
         words = telling;
     }
-    let places: Option<Vec<_>> = words.iter().map(|word| prompt.place_of(word)).collect();
-    places?.into_iter().min()
+    let positions: Option<Vec<_>> = words.iter().map(|word| prompt.position_of(word)).collect();
+    positions?.into_iter().min()
 }
 
-/// How many words a function's name, description and parameters share with the prompt.
-fn likeness(function: &Function, prompt: &Prompt) -> usize {
-    let said = |word: &String| word.len() > 3 && prompt.place_of(word).is_some();
-    let in_name = name_words(&function.name).iter().filter(|word| said(word)).count();
+/// Number of words that a function's name, description and parameters share with the prompt.
+fn similarity(function: &Function, prompt: &Prompt) -> usize {
+    let is_mentioned = |word: &String| word.len() > 3 && prompt.position_of(word).is_some();
+    let in_name = name_words(&function.name).iter().filter(|word| is_mentioned(word)).count();
     let mut described: Vec<String> = function
         .description
         .split(|c: char| !c.is_alphanumeric())
@@ -77,15 +77,15 @@ fn likeness(function: &Function, prompt: &Prompt) -> usize {
         .collect();
     described.sort_unstable();
     described.dedup();
-    let in_description = described.iter().filter(|word| said(word)).count();
+    let in_description = described.iter().filter(|word| is_mentioned(word)).count();
     let schema = function.schema.as_ref();
     let fields = schema.and_then(|schema| schema["properties"].as_object());
     let in_fields =
-        fields.into_iter().flatten().filter(|(name, _)| said(&name.to_lowercase())).count();
+        fields.into_iter().flatten().filter(|(name, _)| is_mentioned(&name.to_lowercase())).count();
     2 * in_name + in_description + in_fields
 }
 
-/// `get_weatherForCity` → `get weather for city`
+/// Words of a name: `get_weatherForCity` → `get weather for city`.
 pub(super) fn name_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut was_lower = false;
@@ -112,15 +112,15 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(names: &[&str], said: &str, want: &[&str]) {
+    fn check(names: &[&str], text: &str, want: &[&str]) {
         let functions: Vec<Function> = names
             .iter()
             .map(|name| Function { name: (*name).into(), description: String::new(), schema: None })
             .collect();
         let functions: Vec<&Function> = functions.iter().collect();
         let got: Vec<_> =
-            chosen(&functions, &Prompt::new(said)).iter().map(|(_, it)| it.name.clone()).collect();
-        assert_eq!(got, want, "{said}");
+            chosen(&functions, &Prompt::new(text)).iter().map(|(_, it)| it.name.clone()).collect();
+        assert_eq!(got, want, "{text}");
     }
 
     #[test]

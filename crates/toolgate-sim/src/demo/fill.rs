@@ -1,17 +1,17 @@
-//! Arguments that satisfy a schema, with values from the user's words where there are any.
+//! Values that satisfy a schema, taken from the user's text where possible.
 
 use serde_json::{Map, Number, Value, json};
 
 use super::prompt::{Prompt, capitalized};
 
-/// How deep a value may go; schemas may be circular.
-const DEPTH: usize = 12;
+/// Deepest nesting of a value; schemas may be circular.
+const MAX_VALUE_DEPTH: usize = 12;
 
-/// Fills schemas, and remembers which of the user's values it has used.
+/// Fills schemas, each value of the user's text once as long as there are more.
 #[derive(Debug)]
 pub(super) struct Filler<'p> {
     prompt: &'p Prompt,
-    /// The names that this call is about.
+    /// Proper names for this call.
     names: Vec<String>,
     next_name: usize,
     numbers: Vec<f64>,
@@ -24,18 +24,18 @@ impl<'p> Filler<'p> {
         Self { prompt, names, next_name: 0, numbers, next_number: 0, next_quote: 0 }
     }
 
-    /// How many numbers it has used.
+    /// Count of numbers used so far.
     pub(super) fn numbers_used(&self) -> usize {
         self.next_number
     }
 
-    /// The arguments of a function with this schema.
+    /// Arguments of a function with this schema.
     pub(super) fn arguments(&mut self, schema: Option<&Value>) -> Map<String, Value> {
         let Some(schema) = schema else { return Map::new() };
         if let Value::Object(args) = self.value("", schema, schema, 0) { args } else { Map::new() }
     }
 
-    /// A value for a schema that stands inside `root`, under the name `name`.
+    /// Value of the property `name` for a schema inside `root`.
     pub(super) fn value(
         &mut self,
         name: &str,
@@ -44,17 +44,18 @@ impl<'p> Filler<'p> {
         depth: usize,
     ) -> Value {
         let schema = resolved(schema, root);
-        if depth > DEPTH {
+        if depth > MAX_VALUE_DEPTH {
             return Value::Null;
         }
         if let Some(value) = schema.get("const") {
             return value.clone();
         }
         if let Some(values) = schema["enum"].as_array().filter(|values| !values.is_empty()) {
-            let said = |value: &&Value| value.as_str().is_some_and(|it| self.prompt.mentions(it));
+            let is_mentioned =
+                |value: &&Value| value.as_str().is_some_and(|it| self.prompt.mentions(it));
             return values
                 .iter()
-                .find(said)
+                .find(is_mentioned)
                 .or_else(|| values.first())
                 .cloned()
                 .unwrap_or_default();
@@ -90,10 +91,10 @@ impl<'p> Filler<'p> {
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut out = Map::new();
         for (at, (name, property)) in properties.iter().enumerate() {
-            let is_first_of_free = required.is_empty() && at == 0 && depth == 0;
+            let is_only_choice = required.is_empty() && at == 0 && depth == 0;
             let wanted = required.contains(&name.as_str())
-                || is_first_of_free
-                || self.is_said(name, resolved(property, root));
+                || is_only_choice
+                || self.is_mentioned(name, resolved(property, root));
             if wanted {
                 out.insert(name.clone(), self.value(name, property, root, depth + 1));
             }
@@ -104,15 +105,15 @@ impl<'p> Filler<'p> {
         Value::Object(out)
     }
 
-    /// Whether the user gave an optional value by name, or one of its choices.
-    fn is_said(&self, name: &str, property: &Value) -> bool {
+    /// Whether the text gives an optional value by name, or one of its choices.
+    fn is_mentioned(&self, name: &str, property: &Value) -> bool {
         let choices = property["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
         self.prompt.given(name).is_some() || choices.into_iter().any(|it| self.prompt.mentions(it))
     }
 
     fn array(&mut self, name: &str, schema: &Value, root: &Value, depth: usize) -> Value {
-        let least = count(schema, "minItems").unwrap_or(0).max(1);
-        let most = count(schema, "maxItems").unwrap_or(usize::MAX);
+        let min = count(schema, "minItems").unwrap_or(0).max(1);
+        let max = count(schema, "maxItems").unwrap_or(usize::MAX);
         if let Some(tuple) = schema["prefixItems"].as_array() {
             let items = tuple.iter().map(|item| self.value(name, item, root, depth + 1));
             return Value::Array(items.collect());
@@ -122,7 +123,7 @@ impl<'p> Filler<'p> {
             Some(items @ Value::Object(_)) => items,
             _ => &free,
         };
-        // A list of words is what the user listed.
+        // As many items as there are names or numbers left.
         let listed = match kind(resolved(items, root)).as_str() {
             "string" if items.get("enum").is_none() => {
                 self.names.len().saturating_sub(self.next_name)
@@ -130,7 +131,7 @@ impl<'p> Filler<'p> {
             "integer" | "number" => self.numbers.len().saturating_sub(self.next_number),
             _ => 0,
         };
-        let length = listed.clamp(least, most.max(least)).min(16);
+        let length = listed.clamp(min, max.max(min)).min(16);
         let singular = name.strip_suffix('s').unwrap_or(name);
         let items = (0..length).map(|_| self.value(singular, items, root, depth + 1));
         Value::Array(items.collect())
@@ -139,20 +140,20 @@ impl<'p> Filler<'p> {
     fn number(&mut self, name: &str, schema: &Value, whole: bool) -> Value {
         let given =
             self.prompt.given(name).and_then(|it| it.split_whitespace().next()?.parse().ok());
-        let said = given.or_else(|| {
+        let from_text = given.or_else(|| {
             let number = self.numbers.get(self.next_number).copied();
             self.next_number += usize::from(number.is_some());
             number
         });
-        let mut number = said.or_else(|| schema["default"].as_f64()).unwrap_or(1.0);
+        let mut number = from_text.or_else(|| schema["default"].as_f64()).unwrap_or(1.0);
         for (word, step) in [("minimum", 0.0), ("exclusiveMinimum", 1.0)] {
-            if let Some(least) = schema[word].as_f64() {
-                number = number.max(least + step);
+            if let Some(min) = schema[word].as_f64() {
+                number = number.max(min + step);
             }
         }
         for (word, step) in [("maximum", 0.0), ("exclusiveMaximum", 1.0)] {
-            if let Some(most) = schema[word].as_f64() {
-                number = number.min(most - step);
+            if let Some(max) = schema[word].as_f64() {
+                number = number.min(max - step);
             }
         }
         if let Some(step) = schema["multipleOf"].as_f64().filter(|step| *step > 0.0) {
@@ -166,17 +167,17 @@ impl<'p> Filler<'p> {
     }
 
     fn string(&mut self, name: &str, schema: &Value) -> String {
-        let text = self.words_for(name, schema);
-        let least = count(schema, "minLength").unwrap_or(0);
-        let most = count(schema, "maxLength").unwrap_or(usize::MAX);
-        let mut text: String = text.chars().take(most).collect();
-        while text.chars().count() < least {
+        let text = self.text_for(name, schema);
+        let min = count(schema, "minLength").unwrap_or(0);
+        let max = count(schema, "maxLength").unwrap_or(usize::MAX);
+        let mut text: String = text.chars().take(max).collect();
+        while text.chars().count() < min {
             text.push('x');
         }
         text
     }
 
-    fn words_for(&mut self, name: &str, schema: &Value) -> String {
+    fn text_for(&mut self, name: &str, schema: &Value) -> String {
         let prompt = self.prompt;
         let first = |values: &[String]| values.first().cloned();
         match schema["format"].as_str().unwrap_or("") {
@@ -218,9 +219,9 @@ impl<'p> Filler<'p> {
             return default.unwrap_or_else(|| "celsius".to_owned());
         }
         if is(&["activeform"]) {
-            return doing(&prompt.gist());
+            return gerund(&prompt.gist());
         }
-        let spoken = [
+        let prose_fields = [
             "content",
             "text",
             "message",
@@ -239,7 +240,7 @@ impl<'p> Filler<'p> {
             "summary",
             "thought",
         ];
-        if is(&spoken) {
+        if is(&prose_fields) {
             return self.quote().or(default).unwrap_or_else(|| prompt.gist());
         }
         self.name()
@@ -263,15 +264,15 @@ impl<'p> Filler<'p> {
     }
 }
 
-/// `Review the doc` → `Reviewing the doc`
-fn doing(gist: &str) -> String {
+/// Gerund form: `Review the doc` → `Reviewing the doc`.
+fn gerund(gist: &str) -> String {
     let (verb, rest) = gist.split_once(' ').unwrap_or((gist, ""));
     let stem = verb.strip_suffix('e').unwrap_or(verb);
     capitalized(format!("{stem}ing {rest}").trim())
 }
 
-/// How many strings a value of a schema takes from the names that the user listed.
-pub(super) fn takes_names(schema: Option<&Value>) -> usize {
+/// Number of properties that are filled from proper names.
+pub(super) fn name_properties(schema: Option<&Value>) -> usize {
     let Some(schema) = schema else { return 0 };
     let required = schema["required"].as_array();
     let properties = schema["properties"].as_object().into_iter().flatten();
@@ -288,7 +289,7 @@ pub(super) fn takes_names(schema: Option<&Value>) -> usize {
         .count()
 }
 
-/// Whether a name is one of a schema's choices, and so no value of another field.
+/// Whether a name is an enum value of a schema, and so not a value of another field.
 pub(super) fn is_choice(schema: Option<&Value>, name: &str) -> bool {
     let mut todo: Vec<&Value> = schema.into_iter().collect();
     while let Some(value) = todo.pop() {
@@ -314,7 +315,7 @@ fn count(schema: &Value, word: &str) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
-/// The schema's kind in lower case: the first that is not null, or what its keywords say.
+/// Type of a schema in lower case: the first one that is not null, or the one that its keywords imply.
 fn kind(schema: &Value) -> String {
     let kinds = &schema["type"];
     let kinds: Vec<&str> = match kinds.as_str() {
@@ -331,10 +332,10 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// Follows references: `#/$defs/a`, `#/definitions/a`, Vertex's `#/defs/a`.
+/// Resolves references: `#/$defs/a`, `#/definitions/a`, Vertex's `#/defs/a`.
 fn resolved<'v>(schema: &'v Value, root: &'v Value) -> &'v Value {
     let mut schema = schema;
-    for _ in 0..DEPTH {
+    for _ in 0..MAX_VALUE_DEPTH {
         let target = schema.get("$ref").or_else(|| schema.get("ref")).and_then(Value::as_str);
         let Some(target) = target.and_then(|target| target.strip_prefix('#')) else { break };
         match root.pointer(target) {
@@ -368,15 +369,15 @@ mod tests {
 
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "rows of `json!` read better without `&`")]
-    fn check(said: &str, schema: Value, want: Value) {
-        let prompt = Prompt::new(said);
+    fn check(text: &str, schema: Value, want: Value) {
+        let prompt = Prompt::new(text);
         let names = prompt.names.iter().map(|(_, name)| name.clone()).collect();
         let mut filler = Filler::new(&prompt, names, prompt.numbers.clone());
-        assert_eq!(Value::Object(filler.arguments(Some(&schema))), want, "{said}");
+        assert_eq!(Value::Object(filler.arguments(Some(&schema))), want, "{text}");
     }
 
     #[test]
-    fn values_come_from_the_words() {
+    fn values_come_from_the_text() {
         let weather = json!({"type": "OBJECT", "properties": {
             "city": {"type": "STRING"},
             "unit": {"type": "STRING", "enum": ["celsius", "fahrenheit"]},
@@ -419,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_end() {
+    fn circular_schemas_are_filled_to_a_limit() {
         let prompt = Prompt::new("Go");
         let schema =
             json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]});

@@ -1,14 +1,14 @@
-//! The demo model: a Gemini that needs no script.
+//! The demo model, which needs no script.
 //!
-//! It reads the last thing that the user said, picks the functions that the words name, fills their
-//! arguments from the words so that the schema is satisfied, and tells what came back. Nothing is
-//! learned and nothing is random: the same request gets the same answer.
+//! It reads the user's last text, picks the functions that the text names, fills their arguments from
+//! the text so that the schema is satisfied, and reports their results. It is deterministic: the same
+//! request gets the same answer.
 
 mod answer;
 mod choose;
 mod fill;
+mod model;
 mod prompt;
-mod said;
-mod speak;
+mod user_text;
 
-pub(crate) use speak::say;
+pub(crate) use model::respond;

@@ -1,22 +1,22 @@
-//! What can be read from the user's words without understanding them.
+//! Words, names, numbers and paths in the user's text.
 
-/// The words, and what stands out in them.
+/// The user's text with its words and values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prompt {
     pub(super) text: String,
-    /// Lower-case words with their places.
+    /// Lower-case words with their positions.
     pub(super) words: Vec<(usize, String)>,
-    /// What stands between quotes or backticks.
+    /// Texts in quotes or backticks.
     pub(super) quoted: Vec<String>,
     /// Paths and file names.
     pub(super) paths: Vec<String>,
     pub(super) urls: Vec<String>,
     pub(super) numbers: Vec<f64>,
-    /// Proper names (`New York`) with their places.
+    /// Proper names (`New York`) with their positions.
     pub(super) names: Vec<(usize, String)>,
 }
 
-/// Words that begin sentences and are no names.
+/// Words that begin sentences and are not names.
 const COMMON: &str = " a after also an and are as ask at be before call can compute could create \
     delete describe do does execute fetch find first for from get give have hello help hey hi how i \
     if in is it its let list look make may me my need no not now of on or our please plan print read \
@@ -47,17 +47,17 @@ impl Prompt {
         prompt
     }
 
-    /// Where a word stands, if it is there; a plural counts.
-    pub(super) fn place_of(&self, word: &str) -> Option<usize> {
-        let is_it = |said: &str| {
-            said == word
-                || said.strip_suffix('s') == Some(word)
-                || word.strip_suffix('s').is_some_and(|one| one == said)
+    /// Position of a word, in the singular or the plural.
+    pub(super) fn position_of(&self, word: &str) -> Option<usize> {
+        let is_it = |known: &str| {
+            known == word
+                || known.strip_suffix('s') == Some(word)
+                || word.strip_suffix('s').is_some_and(|one| one == known)
         };
-        self.words.iter().find(|(_, said)| is_it(said)).map(|(at, _)| *at)
+        self.words.iter().find(|(_, known)| is_it(known)).map(|(at, _)| *at)
     }
 
-    /// Whether the text holds these words, in whatever case.
+    /// Whether the text contains a phrase as whole words, ignoring case.
     pub(super) fn mentions(&self, phrase: &str) -> bool {
         let phrase = phrase.to_lowercase();
         let lower = self.text.to_lowercase();
@@ -69,7 +69,7 @@ impl Prompt {
         })
     }
 
-    /// What follows `name:`, `name=` or `name is`.
+    /// Text after `name:`, `name=` or `name is`.
     pub(super) fn given(&self, name: &str) -> Option<String> {
         let lower = self.text.to_lowercase();
         let name = name.to_lowercase();
@@ -89,8 +89,7 @@ impl Prompt {
         None
     }
 
-    /// What the request is about, when it is put into words: `review the doc` of `add a todo to
-    /// review the doc`.
+    /// Subject of the request: `Review the doc` of `Add a todo to review the doc`.
     pub(super) fn gist(&self) -> String {
         let text = self.text.trim().trim_end_matches(['.', '!', '?']);
         let lower = text.to_lowercase();
@@ -102,34 +101,34 @@ impl Prompt {
         capitalized(rest.unwrap_or(text).trim())
     }
 
-    /// What follows a preposition: `tokyo` of `weather in tokyo`.
+    /// Word after the last preposition: `tokyo` of `weather in tokyo`.
     pub(super) fn object(&self) -> Option<String> {
-        const BEFORE: [&str; 8] = ["in", "for", "at", "from", "near", "to", "of", "about"];
-        const SKIPPED: [&str; 4] = ["the", "a", "an", "my"];
+        const PREPOSITIONS: [&str; 8] = ["in", "for", "at", "from", "near", "to", "of", "about"];
+        const ARTICLES: [&str; 4] = ["the", "a", "an", "my"];
         let mut found = None;
         for (at, (_, word)) in self.words.iter().enumerate() {
-            if !BEFORE.contains(&word.as_str()) {
+            if !PREPOSITIONS.contains(&word.as_str()) {
                 continue;
             }
             let next = self.words.iter().skip(at + 1).map(|(_, word)| word);
-            let next = next.into_iter().find(|word| !SKIPPED.contains(&word.as_str()));
+            let next = next.into_iter().find(|word| !ARTICLES.contains(&word.as_str()));
             found = next.cloned().or(found);
         }
         found
     }
 }
 
-/// `review` → `Review`
+/// Text with an upper-case first letter: `review` → `Review`.
 pub(super) fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let place = |word: &str| word.as_ptr().addr() - text.as_ptr().addr();
+    let position = |word: &str| word.as_ptr().addr() - text.as_ptr().addr();
     text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '\'' | '’'))
         .filter(|word| !word.is_empty())
-        .map(move |word| (place(word), word))
+        .map(move |word| (position(word), word))
 }
 
 fn quoted(text: &str) -> Vec<String> {
@@ -187,7 +186,7 @@ fn numbers(text: &str) -> Vec<f64> {
             .iter()
             .position(|b| !b.is_ascii_digit() && *b != b'.')
             .map_or(bytes.len(), |length| at + length);
-        // A minus belongs to the number unless something stands before it.
+        // A minus sign belongs to the number if it begins the text or follows a space.
         let is_negative = at > 0
             && bytes[at - 1] == b'-'
             && (at == 1 || bytes[at - 2].is_ascii_whitespace() && bytes.get(at) != Some(&b' '));
@@ -223,7 +222,7 @@ fn names(text: &str) -> Vec<(usize, String)> {
         }
         end = at + word.len();
     }
-    // A lone word that begins a sentence may be large for that reason alone.
+    // A single word at the start of a sentence may be capitalized for that reason only.
     let begins = |(at, name): &(usize, String)| {
         let before = text[..*at].trim_end();
         !name.contains(' ') && (before.is_empty() || before.ends_with(['.', '!', '?', ':', '\n']))
@@ -239,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_out() {
+    fn names_numbers_paths_and_quotes_are_found() {
         let prompt =
             Prompt::new("Compare New York, São Paulo and Rome's weather in 3 days, -2.5 or 12-5.");
         let names: Vec<_> = prompt.names.iter().map(|(_, name)| name.as_str()).collect();

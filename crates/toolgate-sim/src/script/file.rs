@@ -1,35 +1,35 @@
-//! Scripts as files: TOML or JSON.
+//! Script files in TOML or JSON.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::play::{Expect, Script, ScriptTurn};
+use super::turns::{Expect, Script, ScriptTurn};
 use crate::fault::{Fault, FaultRule};
-use crate::turn::{Item, Turn, What};
+use crate::turn::{Item, ItemKind, Turn};
 
-/// Why a script cannot be read.
+/// Error in a script file.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// It is not TOML, or not a script.
-    #[error("the script cannot be read: {0}")]
+    /// Invalid TOML, or not a script.
+    #[error("invalid script: {0}")]
     Toml(#[from] toml::de::Error),
-    /// It is not JSON, or not a script.
-    #[error("the script cannot be read: {0}")]
+    /// Invalid JSON, or not a script.
+    #[error("invalid script: {0}")]
     Json(#[from] serde_json::Error),
-    /// A turn says nothing that is known.
+    /// An item with no kind, or with several.
     #[error("turn {turn}: {what}")]
     Turn {
-        /// Which, from 1.
+        /// Number of the turn, from 1.
         turn: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: &'static str,
     },
 }
 
 impl Script {
-    /// Reads a script: JSON if it begins with `{`, else TOML.
+    /// Parses a script: JSON if it begins with `{`, otherwise TOML.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         let file: File = if text.trim_start().starts_with('{') {
             serde_json::from_str(text)?
@@ -95,14 +95,14 @@ impl File {
     fn into_script(self) -> Result<Script, ScriptError> {
         let mut turns = Vec::with_capacity(self.turn.len());
         for (at, file) in self.turn.into_iter().enumerate() {
-            let refused = |what| ScriptError::Turn { turn: at + 1, what };
+            let error = |what| ScriptError::Turn { turn: at + 1, what };
             let mut items = Vec::with_capacity(file.say.len() + 1);
             for item in file.say {
                 items.push(item.into_item().ok_or_else(|| {
-                    refused("an item is one of thought, text, chunk, call, code, part")
+                    error("an item is one of thought, text, chunk, call, code, part")
                 })?);
             }
-            items.extend(file.text.map(|text| Item::from(What::Text(text))));
+            items.extend(file.text.map(|text| Item::from(ItemKind::Text(text))));
             turns.push(ScriptTurn {
                 expect: file.expect,
                 turn: Turn {
@@ -128,17 +128,17 @@ impl FileItem {
     fn into_item(self) -> Option<Item> {
         let Self { thought, text, chunk, call, args, code, output, part, signed } = self;
         let mut kinds = [
-            thought.map(What::Thought),
-            text.map(What::Text),
-            chunk.map(What::Chunk),
-            call.map(|name| What::Call { name, args: args.unwrap_or_default() }),
-            code.map(|code| What::Code { code, output: output.unwrap_or_default() }),
-            part.map(What::Part),
+            thought.map(ItemKind::Thought),
+            text.map(ItemKind::Text),
+            chunk.map(ItemKind::Chunk),
+            call.map(|name| ItemKind::Call { name, args: args.unwrap_or_default() }),
+            code.map(|code| ItemKind::Code { code, output: output.unwrap_or_default() }),
+            part.map(ItemKind::Part),
         ]
         .into_iter()
         .flatten();
-        let what = kinds.next()?;
-        kinds.next().is_none().then_some(Item { what, signed })
+        let kind = kinds.next()?;
+        kinds.next().is_none().then_some(Item { kind, signed })
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_say_the_same_as_the_builder() {
+    fn files_and_the_builder_give_the_same_script() {
         let toml = r#"
             then = "demo"
 
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_files_say_what_is_wrong() {
+    fn errors_in_files_name_the_fault() {
         for (text, want) in [
             ("[[turn]]\nsay = [{ words = \"x\" }]", "unknown field `words`"),
             ("[[turn]]\nsay = [{ signed = true }]", "turn 1: an item is one of"),

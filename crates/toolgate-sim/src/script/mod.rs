@@ -1,9 +1,9 @@
-//! Scripts: what the model says to which request.
+//! Scripts: the model's turns, with the requests that they expect.
 //!
-//! From Rust as a builder, from a file as TOML or JSON:
+//! A script is built in Rust, or read from TOML or JSON:
 //!
 //! ```toml
-//! then = "demo"                      # what comes after the last turn: "error" (default) or "demo"
+//! then = "demo"                      # after the last turn: "error" (default) or "demo"
 //!
 //! [[turn]]
 //! expect = { contains = "weather", tool = "get_weather" }
@@ -24,9 +24,9 @@
 //! ```
 
 mod file;
-mod play;
+mod turns;
 
 pub use file::ScriptError;
-pub use play::{Expect, Script, ScriptTurn};
+pub use turns::{Expect, Script, ScriptTurn};
 
-pub(crate) use play::Asked;
+pub(crate) use turns::ScriptInput;

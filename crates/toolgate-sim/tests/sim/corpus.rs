@@ -1,15 +1,15 @@
-//! Recorded exchanges: the simulator gives each request its recorded verdict, and streams of the
-//! same kind have the same sequence of shapes.
+//! Recorded exchanges: the simulator gives each request its recorded verdict, and streams of the same
+//! kind have the same sequence of shapes.
 //!
 //! The recordings are not part of the repository; `TOOLGATE_CORPUS` names their folder, and
-//! `cargo test -p toolgate-sim --test sim -- --ignored` judges them.
+//! `cargo test -p toolgate-sim --test sim -- --ignored` checks them.
 
 use serde_json::{Map, Value, json};
 use toolgate_sim::{Script, SimConfig};
 
 use super::*;
 
-/// Recorded signatures are redacted: only Google could have checked them.
+/// Removes recorded signatures, which only Google can verify.
 fn without_signatures(body: &Value) -> Value {
     let mut body = body.clone();
     for content in body["contents"].as_array_mut().into_iter().flatten() {
@@ -33,7 +33,7 @@ fn recorded_chunks(exchange: &Value) -> Vec<Value> {
     frames.map(|frame| serde_json::from_str(frame).unwrap()).collect()
 }
 
-/// A script that says what was recorded, chunk by chunk.
+/// A script of the recorded chunks.
 fn script_of(chunks: &[Value]) -> Script {
     let mut script = Script::new();
     let mut code = None;
@@ -63,7 +63,7 @@ fn script_of(chunks: &[Value]) -> Script {
 
 #[test]
 #[ignore = "needs recordings, in the folder that TOOLGATE_CORPUS names"]
-fn recordings_are_judged_and_streamed_alike() {
+fn recordings_get_their_verdicts_and_shapes() {
     let folder = std::env::var("TOOLGATE_CORPUS").unwrap();
     let (mut judged, mut alike, mut other) = (0, 0, Vec::new());
     for file in std::fs::read_dir(&folder).unwrap() {
@@ -103,7 +103,7 @@ fn recordings_are_judged_and_streamed_alike() {
                 vec![serde_json::from_slice(&plan.bytes()).unwrap()]
             };
             let (got, want) = (shape(&chunks), shape(&recorded));
-            // 2.5 signs a text or not as it likes.
+            // 2.5 signs texts irregularly.
             let unsigned = |shape: &str| shape.replace("text*!", "text!");
             if unsigned(&got) == unsigned(&want) {
                 alike += 1;

@@ -1,4 +1,4 @@
-//! The demo model: sensible without a script.
+//! The demo model.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn text(body: &Value) -> String {
 
 #[track_caller]
 fn check(words: &str, names: &[&str], want: &[(&str, Value)]) {
-    let got = calls(&said(words, json!({"tools": tools(names)})));
+    let got = calls(&prompt(words, json!({"tools": tools(names)})));
     let want: Vec<_> = want.iter().map(|(name, args)| ((*name).to_owned(), args.clone())).collect();
     assert_eq!(got, want, "{words}");
 }
@@ -34,7 +34,7 @@ fn r102_acceptance_requests() {
         "name": "get_weather", "description": "Get weather",
         "parameters": {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}, "required": ["city"]},
     }]}]);
-    let asked = said("What is the weather in Tokyo?", json!({"tools": declared}));
+    let asked = prompt("What is the weather in Tokyo?", json!({"tools": declared}));
     assert_eq!(calls(&asked), [("get_weather".to_owned(), json!({"city": "Tokyo"}))]);
 
     let sim = Sim::new(SimConfig::default());
@@ -55,7 +55,7 @@ fn r102_acceptance_requests() {
             .collect();
         assert_eq!(words, "According to get_weather (city Tokyo): temp 72, unit F.");
     }
-    assert_eq!(text(&said("What is 2+2?", json!({}))), "2+2 = 4");
+    assert_eq!(text(&prompt("What is 2+2?", json!({}))), "2+2 = 4");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn r124_the_worked_example() {
         "type": "object", "required": ["content", "status", "activeForm"],
         "properties": {"content": {"type": "string"}, "status": {"type": "string"}, "activeForm": {"type": "string"}},
     }}}});
-    let body = said(
+    let body = prompt(
         "Add a todo to review the design doc",
         json!({"tools": [{"functionDeclarations": [
             {"name": "TodoWrite", "description": "Create and manage task lists", "parametersJsonSchema": schema},
@@ -82,7 +82,7 @@ fn r124_the_worked_example() {
 }
 
 #[test]
-fn several_things_are_several_calls() {
+fn several_names_give_several_calls() {
     let weather = &["get_weather", "get_time"];
     let city = |city: &str| json!({"city": city});
     check(
@@ -117,7 +117,7 @@ fn several_things_are_several_calls() {
         }})).collect();
         json!({"tools": [{"functionDeclarations": declared}]})
     };
-    let body = said(
+    let body = prompt(
         "Compute 3 + 4 with the add tool and 10 - 2 with the subtract tool.",
         numbers(&["subtract", "add"]),
     );
@@ -131,11 +131,11 @@ fn several_things_are_several_calls() {
 }
 
 #[test]
-fn steps_come_one_after_the_other() {
+fn steps_are_called_in_sequence() {
     let declared: Vec<_> = ["add", "subtract"].iter().map(|name| json!({"name": name, "parameters": {
         "type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"],
     }})).collect();
-    let mut body = said(
+    let mut body = prompt(
         "Calculate 12 - 5 using the subtract tool, then add 30 to it using the add tool.",
         json!({
             "tools": [{"functionDeclarations": declared}],
@@ -155,9 +155,9 @@ fn steps_come_one_after_the_other() {
 }
 
 #[test]
-fn modes_are_honoured() {
+fn calling_modes_are_respected() {
     let body = |words: &str, config: Value| {
-        said(
+        prompt(
             words,
             json!({"tools": tools(&["get_weather", "get_time"]), "toolConfig": {"functionCallingConfig": config}}),
         )
@@ -175,9 +175,9 @@ fn modes_are_honoured() {
 }
 
 #[test]
-fn results_are_told() {
+fn results_are_reported() {
     let sim = Sim::new(SimConfig::default());
-    let asked = said("What is the weather in Tokyo?", json!({"tools": tools(&["get_weather"])}));
+    let asked = prompt("What is the weather in Tokyo?", json!({"tools": tools(&["get_weather"])}));
     let turn = model_turn(&stream(&sim, NEW, &asked));
     let tell = |response: Value| {
         let body = json!({"contents": [asked["contents"][0], turn, answers(&turn, response)]});
@@ -194,7 +194,7 @@ fn results_are_told() {
 
 #[test]
 fn json_follows_the_schema() {
-    let body = said(
+    let body = prompt(
         "Rate the city of Oslo with 7",
         json!({"generationConfig": {
             "responseMimeType": "application/json",
@@ -205,25 +205,26 @@ fn json_follows_the_schema() {
     );
     let answer: Value = serde_json::from_str(&text(&body)).unwrap();
     assert_eq!(answer, json!({"name": "Oslo", "score": 5, "kind": "city"}));
-    let free = said("Hi", json!({"generationConfig": {"responseMimeType": "application/json"}}));
+    let free = prompt("Hi", json!({"generationConfig": {"responseMimeType": "application/json"}}));
     assert!(serde_json::from_str::<Value>(&text(&free)).unwrap()["answer"].is_string());
 }
 
 #[test]
-fn server_side_tools() {
+fn server_side_tools_are_simulated() {
     let sim = Sim::new(SimConfig::default());
     let (_, searched) =
-        generate(&sim, NEW, &said("Who won?", json!({"tools": [{"googleSearch": {}}]})));
+        generate(&sim, NEW, &prompt("Who won?", json!({"tools": [{"googleSearch": {}}]})));
     assert!(
         searched["candidates"][0]["groundingMetadata"]["groundingChunks"][0]["web"]["uri"]
             .is_string()
     );
-    let run = stream(&sim, NEW, &said("Compute 6 * 7", json!({"tools": [{"codeExecution": {}}]})));
+    let run =
+        stream(&sim, NEW, &prompt("Compute 6 * 7", json!({"tools": [{"codeExecution": {}}]})));
     assert_eq!(shape(&run), "code* | result | text | text | empty!STOP");
 }
 
 #[test]
-fn words_of_programs_are_not_the_users() {
+fn texts_of_programs_are_not_the_prompt() {
     let body = json!({
         "contents": [{"role": "user", "parts": [
             {"text": "<session>Weather in Berlin</session>"},
@@ -234,9 +235,9 @@ fn words_of_programs_are_not_the_users() {
     assert_eq!(calls(&body), [("get_weather".to_owned(), json!({"city": "Oslo"}))]);
 }
 
-/// Coding agents speak beside their user: before, after, and between calls and results.
+/// Coding agents add texts before and after the user's, and between calls and results.
 #[test]
-fn r126_what_agents_add_is_not_the_prompt() {
+fn r126_texts_that_agents_add_are_not_the_prompt() {
     let sim = Sim::new(SimConfig::default());
     let reminder = "<system-reminder>\nThe weather in Rome matters.\n</system-reminder>";
     let mut body = json!({
@@ -254,7 +255,7 @@ fn r126_what_agents_add_is_not_the_prompt() {
     assert_eq!(first["parts"][0]["functionCall"]["args"], json!({"city": "Oslo"}));
     let answer = answers(&first, json!({"output": "rain"}));
     body["contents"].as_array_mut().unwrap().extend([first, answer]);
-    // However much is said after the results, the model does not begin again.
+    // Texts after the results do not make the model call again.
     for after in
         ["Tool loaded.", reminder, "<environment_context><cwd>/w</cwd></environment_context>"]
     {

@@ -1,4 +1,4 @@
-//! Whatever can go wrong, on demand.
+//! Injected faults.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ fn status(code: u16) -> Fault {
     Fault::Status { code, message: String::new(), retry_after: None, quota: None, html: false }
 }
 
-fn asked() -> Value {
-    said("What is the weather in Oslo?", json!({"tools": tools(&["weather"])}))
+fn body() -> Value {
+    prompt("What is the weather in Oslo?", json!({"tools": tools(&["weather"])}))
 }
 
 fn plan(sim: &Sim, model: &str) -> Plan {
-    sim.plan(&post(&format!("/v1beta/models/{model}:streamGenerateContent?alt=sse"), &asked()))
+    sim.plan(&post(&format!("/v1beta/models/{model}:streamGenerateContent?alt=sse"), &body()))
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn k4_statuses_have_their_details() {
         (503, "UNAVAILABLE"),
         (504, "DEADLINE_EXCEEDED"),
     ] {
-        let (got, body) = generate(&faulty(status(code), When::Always), NEW, &asked());
+        let (got, body) = generate(&faulty(status(code), When::Always), NEW, &body());
         assert_eq!(
             (got, &body["error"]["status"], &body["error"]["code"]),
             (code, &json!(word), &json!(code))
@@ -52,7 +52,7 @@ fn k4_statuses_have_their_details() {
         quota: Some("Day".into()),
         html: false,
     };
-    let (_, body) = generate(&faulty(quota, When::Always), NEW, &asked());
+    let (_, body) = generate(&faulty(quota, When::Always), NEW, &body());
     let details = body["error"]["details"].as_array().unwrap();
     let kinds: Vec<_> = details
         .iter()
@@ -78,10 +78,10 @@ fn k4_statuses_have_their_details() {
 }
 
 #[test]
-fn faults_befall_the_requests_they_are_for() {
+fn faults_apply_to_the_selected_requests() {
     let statuses = |when: When| {
         let sim = faulty(status(503), when);
-        (0..6).map(|_| generate(&sim, NEW, &asked()).0).collect::<Vec<_>>()
+        (0..6).map(|_| generate(&sim, NEW, &body()).0).collect::<Vec<_>>()
     };
     assert_eq!(statuses(When::Requests(vec![1, 4])), [503, 200, 200, 503, 200, 200]);
     assert_eq!(statuses(When::Every(3)), [200, 200, 503, 200, 200, 503]);
@@ -90,7 +90,7 @@ fn faults_befall_the_requests_they_are_for() {
     let half = |seed: u64| {
         let faults = vec![FaultRule { fault: status(503), when: When::Probability(0.5) }];
         let sim = Sim::new(SimConfig { faults, seed, ..SimConfig::default() });
-        (0..200).map(|_| generate(&sim, NEW, &asked()).0).collect::<Vec<_>>()
+        (0..200).map(|_| generate(&sim, NEW, &body()).0).collect::<Vec<_>>()
     };
     let drawn = half(1);
     let hit = drawn.iter().filter(|code| **code == 503).count();
@@ -100,7 +100,7 @@ fn faults_befall_the_requests_they_are_for() {
 }
 
 #[test]
-fn turns_that_go_wrong() {
+fn faulty_turns() {
     for (fault, old, new) in [
         (
             Fault::MalformedCall,
@@ -122,7 +122,7 @@ fn turns_that_go_wrong() {
         assert_eq!(shape(&frames(&plan(&faulty(fault.clone(), When::Always), OLD))), old);
         assert_eq!(shape(&frames(&plan(&faulty(fault, When::Always), NEW))), new);
     }
-    let thinking = said(
+    let thinking = prompt(
         "Weather in Oslo?",
         json!({
             "tools": tools(&["weather"]), "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
@@ -131,7 +131,7 @@ fn turns_that_go_wrong() {
     let sim = faulty(Fault::ThinkingOnly, When::Always);
     assert_eq!(shape(&stream(&sim, OLD, &thinking)), "thought | noparts!STOP");
     assert_eq!(shape(&stream(&sim, NEW, &thinking)), "thought | empty*!STOP");
-    let chunks = stream(&faulty(Fault::MalformedCall, When::Always), NEW, &asked());
+    let chunks = stream(&faulty(Fault::MalformedCall, When::Always), NEW, &body());
     assert_eq!(chunks[0]["candidates"][0]["content"], json!({}));
     assert!(
         chunks[0]["candidates"][0]["finishMessage"]
@@ -139,13 +139,13 @@ fn turns_that_go_wrong() {
             .unwrap()
             .starts_with("Malformed function call: print(default_api.weather(")
     );
-    let blocked = stream(&faulty(Fault::BlockedPrompt, When::Always), NEW, &asked());
+    let blocked = stream(&faulty(Fault::BlockedPrompt, When::Always), NEW, &body());
     assert_eq!(blocked[0]["promptFeedback"]["blockReason"], "PROHIBITED_CONTENT");
     assert!(blocked[0].get("candidates").is_none());
 }
 
 #[test]
-fn d12_errors_in_the_middle() {
+fn d12_errors_within_a_stream() {
     let bare = Fault::MidStream { after: 1, code: 503, message: String::new(), framed: false };
     let text = String::from_utf8(plan(&faulty(bare, When::Always), NEW).bytes()).unwrap();
     let (frame, rest) = text.split_once("\r\n\r\n").unwrap();
@@ -157,10 +157,10 @@ fn d12_errors_in_the_middle() {
     let chunks = frames(&plan(&faulty(framed, When::Always), NEW));
     assert_eq!(shape(&chunks), "call* | error");
     assert_eq!(chunks[1]["error"]["message"], "Slow down");
-    // As a list the error is its last member; an answer that is no stream fails as a whole.
+    // In a JSON array the error is the last element; a unary answer becomes the error.
     let late = Fault::MidStream { after: 1, code: 503, message: String::new(), framed: false };
     let sim = faulty(late, When::Always);
-    let asked = said("Weather in Oslo?", json!({"tools": tools(&["weather"])}));
+    let asked = prompt("Weather in Oslo?", json!({"tools": tools(&["weather"])}));
     let list = sim.plan(&post(&format!("/v1beta/models/{NEW}:streamGenerateContent"), &asked));
     let list: Vec<Value> = serde_json::from_slice(&list.bytes()).unwrap();
     assert_eq!(shape(&list), "call* | error");
@@ -169,7 +169,7 @@ fn d12_errors_in_the_middle() {
 }
 
 #[test]
-fn bytes_that_come_late_or_never() {
+fn delayed_split_and_truncated_bodies() {
     let whole = plan(&Sim::new(SimConfig::default()), NEW).bytes();
     let cut = plan(&faulty(Fault::Cut { after: 17 }, When::Always), NEW);
     assert_eq!(cut.bytes(), whole[..17]);
@@ -198,7 +198,7 @@ fn bytes_that_come_late_or_never() {
 }
 
 #[test]
-fn scripts_bring_their_own() {
+fn scripts_have_faults_of_their_own() {
     let script = Script::new()
         .text("one")
         .fault(Fault::MidStream { after: 1, code: 503, message: String::new(), framed: true })

@@ -1,4 +1,4 @@
-//! The simulator as others see it.
+//! The simulator through its public API.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -35,13 +35,13 @@ fn post(path: &str, body: &Value) -> Request<Bytes> {
         .unwrap()
 }
 
-/// Asks a model without streaming.
+/// Sends a unary request to a model.
 fn generate(sim: &Sim, model: &str, body: &Value) -> (u16, Value) {
     let plan = sim.plan(&post(&format!("/v1beta/models/{model}:generateContent"), body));
     (plan.status, serde_json::from_slice(&plan.bytes()).unwrap())
 }
 
-/// Asks a model, streaming; whatever refuses is a failure.
+/// Sends a streaming request to a model; a refusal fails the test.
 #[track_caller]
 fn stream(sim: &Sim, model: &str, body: &Value) -> Vec<Value> {
     let path = format!("/v1beta/models/{model}:streamGenerateContent?alt=sse");
@@ -63,7 +63,7 @@ fn user(text: &str) -> Value {
 }
 
 /// A request with one user turn and these further members.
-fn said(text: &str, more: Value) -> Value {
+fn prompt(text: &str, more: Value) -> Value {
     let mut body = json!({"contents": [user(text)]});
     if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
         body.extend(more);
@@ -119,7 +119,7 @@ fn part_shape(part: &Value) -> String {
     format!("{name}{}", if has("thoughtSignature") { "*" } else { "" })
 }
 
-/// The parts of all chunks, as a client would send them back: neighbouring words are not merged.
+/// Model content with the parts of all chunks, as a client returns it. Texts are not merged.
 fn model_turn(chunks: &[Value]) -> Value {
     let parts = chunks.iter().flat_map(|chunk| {
         chunk["candidates"][0]["content"]["parts"].as_array().cloned().unwrap_or_default()
@@ -127,7 +127,7 @@ fn model_turn(chunks: &[Value]) -> Value {
     json!({"role": "model", "parts": parts.collect::<Vec<_>>()})
 }
 
-/// Answers every call of a model turn.
+/// User content with a response to every call of a model turn.
 fn answers(turn: &Value, response: Value) -> Value {
     let calls =
         turn["parts"].as_array().unwrap().iter().filter_map(|part| part.get("functionCall"));

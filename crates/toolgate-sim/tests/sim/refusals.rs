@@ -1,4 +1,4 @@
-//! Google's words, each provoked by a request that deserves them.
+//! Google's refusals, each with a request that causes it.
 
 use serde_json::{Value, json};
 use toolgate_sim::Quirk;
@@ -7,7 +7,7 @@ use super::*;
 
 const DECLARED: &str = "tools[0].function_declarations[0]";
 
-/// What a model of the Developer API says to a body; nothing if it takes it.
+/// Message of a refusal by a model of the Developer API; empty if the body is accepted.
 fn refusal(sim: &Sim, model: &str, body: &Value) -> Option<String> {
     at(sim, &format!("/v1beta/models/{model}"), body)
 }
@@ -17,7 +17,7 @@ fn vertex(model: &str, body: &Value) -> Option<String> {
     at(&Sim::new(SimConfig::default()), &format!("{place}/{model}"), body)
 }
 
-/// All three methods of a model say the same, in the forms that they have; counting is milder.
+/// Checks that all three methods give the same refusal in their own forms; countTokens has fewer rules.
 fn at(sim: &Sim, path: &str, body: &Value) -> Option<String> {
     let ask = |suffix: &str| {
         let plan = sim.plan(&post(&format!("{path}:{suffix}"), body));
@@ -49,7 +49,7 @@ fn refused_by_vertex(model: &str, body: Value, want: &str) {
 }
 
 fn function(field: &str, schema: Value) -> Value {
-    said(
+    prompt(
         "Hi",
         json!({"tools": [{"functionDeclarations": [{"name": "look", "description": "Looks", field: schema}]}]}),
     )
@@ -89,7 +89,7 @@ fn nested(depth: usize) -> Value {
 }
 
 #[test]
-fn a1_words_that_are_not_known() {
+fn a1_unknown_fields() {
     let names = "$schema additionalProperties const exclusiveMinimum exclusiveMaximum $ref $defs \
         propertyNames patternProperties multipleOf uniqueItems examples if then not x-order allOf";
     for name in names.split_whitespace() {
@@ -119,7 +119,7 @@ fn a1_words_that_are_not_known() {
 }
 
 #[test]
-fn a2_wrong_kinds() {
+fn a2_wrong_types() {
     let at = format!("{DECLARED}.parameters.properties[0].value");
     for (schema, want) in [
         (
@@ -146,7 +146,7 @@ fn a2_wrong_kinds() {
 }
 
 #[test]
-fn schemas_that_make_no_sense() {
+fn inconsistent_schemas() {
     let root = format!("* GenerateContentRequest.{DECLARED}.parameters");
     let inside = format!("{root}.properties[x]");
     for (schema, want) in [
@@ -175,7 +175,7 @@ fn schemas_that_make_no_sense() {
     ] {
         refused(NEW, property(schema), &format!("{inside}.{want}\n"));
     }
-    // A branch may not require what only its parent has.
+    // A branch must not require a property that only its parent has.
     refused(
         NEW,
         property(json!({"anyOf": [
@@ -184,7 +184,7 @@ fn schemas_that_make_no_sense() {
         ]})),
         &format!("{inside}.any_of[2].required[1]: property is not defined\n"),
     );
-    // What was refused once.
+    // Refused by legacy models only.
     let once = Sim::new(SimConfig { quirks: vec![Quirk::RetiredModels], ..SimConfig::default() });
     for (body, want) in [
         (
@@ -202,7 +202,7 @@ fn schemas_that_make_no_sense() {
 }
 
 #[test]
-fn a8_too_deep_and_too_large() {
+fn a8_schemas_that_are_too_deep_or_too_large() {
     let object = |depth| json!({"type": "OBJECT", "properties": {"x": nested(depth)}});
     let named =
         "FunctionDeclaration 'look' in the request exceeds the maximum allowed nesting depth.";
@@ -219,7 +219,7 @@ fn a8_too_deep_and_too_large() {
         let config = json!({"responseMimeType": "application/json", field: object(31)});
         refused(
             NEW,
-            said("Hi", json!({ "generationConfig": config })),
+            prompt("Hi", json!({ "generationConfig": config })),
             "A schema in GenerationConfig in the request exceeds the maximum allowed nesting depth.",
         );
     }
@@ -255,7 +255,7 @@ fn a8_too_deep_and_too_large() {
 }
 
 #[test]
-fn a4_vertex_has_its_own_words() {
+fn a4_vertex_words_its_refusals_differently() {
     let more = "Learn more: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling";
     let union =
         json!({"description": "One of two", "anyOf": [{"type": "STRING"}, {"type": "NUMBER"}]});
@@ -288,7 +288,7 @@ fn a4_vertex_has_its_own_words() {
 }
 
 #[test]
-fn a7_json_schemas_that_are_refused() {
+fn a7_refused_json_schemas() {
     refused(
         NEW,
         json_schema(json!({"type": "object", "properties": {
@@ -312,9 +312,9 @@ fn a7_json_schemas_that_are_refused() {
 }
 
 #[test]
-fn b1_names() {
+fn b1_invalid_names() {
     let named =
-        |name: &str| said("Hi", json!({"tools": [{"functionDeclarations": [{"name": name}]}]}));
+        |name: &str| prompt("Hi", json!({"tools": [{"functionDeclarations": [{"name": name}]}]}));
     let words = |most: usize| {
         format!(
             "* GenerateContentRequest.{DECLARED}.name: Invalid function name. Must start with a \
@@ -334,7 +334,7 @@ fn b1_names() {
 }
 
 #[test]
-fn e1_turns() {
+fn e1_order_of_turns() {
     let call_first = "Please ensure that function call turn comes immediately after a user turn or \
         after a function response turn.";
     let response_first = "Please ensure that function response turn comes immediately after a \
@@ -374,7 +374,7 @@ fn e1_turns() {
 }
 
 #[test]
-fn e4_emptiness() {
+fn e4_empty_contents() {
     refused(NEW, json!({}), "* GenerateContentRequest.contents: contents is not specified\n");
     refused(
         NEW,
@@ -405,7 +405,7 @@ fn e4_emptiness() {
     );
 }
 
-/// Seen once in the field, and not since: only who asks for it gets it.
+/// Observed once in the field, so it is a quirk that is off by default.
 #[test]
 fn empty_values_in_results() {
     let body = |response: Value| {
@@ -421,7 +421,7 @@ fn empty_values_in_results() {
 }
 
 #[test]
-fn c1_signatures() {
+fn c1_missing_and_forged_signatures() {
     let unsigned = json!({"functionCall": {"name": "look", "args": {}}});
     let step =
         |part: Value| talk(json!([user("Hi"), model(json!([part])), result("look", json!({}))]));
@@ -455,7 +455,7 @@ fn c1_signatures() {
     };
     refused(NEW, signed("EqQBCgIYAhIMforeign+"), "Corrupted thought signature.");
     refused_by_vertex(NEW, signed("EqQBCgIYAhIMforeign+"), "Thought signature is not valid");
-    // The literal is a placeholder on both; written in base64 again it is one on one of them only.
+    // Both services accept the placeholder; only the Developer API accepts it in base64.
     refused_by_vertex(
         NEW,
         signed("c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="),
@@ -467,15 +467,15 @@ fn c1_signatures() {
         "Invalid value at 'contents[1].parts[0].thought_signature' (TYPE_BYTES), Base64 decoding \
          failed for \"not base64!\"",
     );
-    // Another model's is read, and found wrong.
+    // A signature of another model is invalid.
     let sim = Sim::new(SimConfig::default());
-    let asked = said("What is the weather in Tokyo?", json!({"tools": tools(&["get_weather"])}));
+    let asked = prompt("What is the weather in Tokyo?", json!({"tools": tools(&["get_weather"])}));
     let turn = model_turn(&stream(&sim, "gemini-3.7-flash", &asked));
     let body = talk(json!([asked["contents"][0], turn, answers(&turn, json!({"output": 1}))]));
     assert_eq!(refusal(&sim, NEW, &body).as_deref(), Some("Invalid thought signature."));
-    // The last of them is no error but a way to finish.
+    // The last one is a finish reason, not an error.
     let sim = scripted(Script::new().text("").finish_with("MISSING_THOUGHT_SIGNATURE"));
-    let (status, answer) = generate(&sim, NEW, &said("Hi", json!({})));
+    let (status, answer) = generate(&sim, NEW, &prompt("Hi", json!({})));
     assert_eq!(
         (status, &answer["candidates"][0]["finishReason"]),
         (200, &json!("MISSING_THOUGHT_SIGNATURE"))
@@ -483,7 +483,7 @@ fn c1_signatures() {
 }
 
 #[test]
-fn caches() {
+fn cached_contents() {
     let sim = Sim::new(SimConfig::default());
     let ask = |verb: &str, path: &str, body: &Value| {
         let request = Request::builder().method(verb).uri(path).header("x-goog-api-key", "test");
@@ -511,7 +511,7 @@ fn caches() {
     assert_eq!(ask("GET", &format!("/v1beta/{name}"), &json!({})), (200, made.clone()));
     assert_eq!(ask("GET", "/v1beta/cachedContents", &json!({})).1["cachedContents"], json!([made]));
 
-    let using = said("What is the weather in Oslo?", json!({"cachedContent": name}));
+    let using = prompt("What is the weather in Oslo?", json!({"cachedContent": name}));
     let (status, answer) = generate(&sim, NEW, &using);
     assert_eq!(status, 200, "{answer}");
     let call = &answer["candidates"][0]["content"]["parts"][0]["functionCall"];
@@ -519,7 +519,7 @@ fn caches() {
     let usage = &answer["usageMetadata"];
     assert_eq!(usage["cachedContentTokenCount"], made["usageMetadata"]["totalTokenCount"]);
     assert!(usage["promptTokenCount"].as_u64() > usage["cachedContentTokenCount"].as_u64());
-    let both = said("Hi", json!({"cachedContent": name, "tools": tools(&["a"])}));
+    let both = prompt("Hi", json!({"cachedContent": name, "tools": tools(&["a"])}));
     refused(
         NEW,
         both,

@@ -1,4 +1,4 @@
-//! Streams have the shapes that were recorded, generation by generation.
+//! Shapes of streams, as recorded for each generation.
 
 use serde_json::{Value, json};
 use toolgate_core::gemini::Backend;
@@ -7,7 +7,7 @@ use super::*;
 
 #[track_caller]
 fn check(model: &str, script: Script, more: Value, want: &str) {
-    let chunks = stream(&scripted(script), model, &said("Hi", more));
+    let chunks = stream(&scripted(script), model, &prompt("Hi", more));
     assert_eq!(shape(&chunks), want, "{model}");
     let ids: Vec<_> = chunks.iter().map(|chunk| chunk["responseId"].as_str().unwrap()).collect();
     assert!(ids.iter().all(|id| *id == ids[0] && !id.is_empty()));
@@ -36,7 +36,7 @@ fn calls() -> Script {
     call().call("weather", json!({"city": "Rome"})).call("news", json!({"city": "Rome"}))
 }
 
-fn words() -> Script {
+fn text_turn() -> Script {
     Script::new().thought("Hm.").text("It is sunny in Oslo today, with a light wind from the sea.")
 }
 
@@ -45,15 +45,15 @@ fn two_codes() -> Script {
 }
 
 #[test]
-fn older_models() {
+fn streams_of_older_models() {
     check(OLD, call(), with_tools(), "call*!STOP");
     check(OLD, calls(), with_tools(), "call*,call,call!STOP");
     check(OLD, call(), thinking(), "thought | call*!STOP");
     check(OLD, Script::new().text("42"), json!({}), "text!STOP");
-    check(OLD, words(), json!({}), "text | text!STOP");
+    check(OLD, text_turn(), json!({}), "text | text!STOP");
     check(
         OLD,
-        words(),
+        text_turn(),
         json!({"generationConfig": {"thinkingConfig": {"includeThoughts": true}}}),
         "thought | text | text!STOP",
     );
@@ -76,14 +76,14 @@ fn older_models() {
 }
 
 #[test]
-fn newer_models() {
+fn streams_of_newer_models() {
     for model in [THREE, "gemini-3.5-flash", NEW, "gemini-3.8-flash", "gemini-4-argon"] {
         check(model, call(), with_tools(), "call* | empty!STOP");
         check(model, call(), thinking(), "thought | call* | empty!STOP");
         check(model, calls(), with_tools(), "call* | call | call | empty!STOP");
-        check(model, words(), json!({}), "text | text | empty*!STOP");
+        check(model, text_turn(), json!({}), "text | text | empty*!STOP");
         let thoughts = json!({"generationConfig": {"thinkingConfig": {"includeThoughts": true}}});
-        check(model, words(), thoughts, "thought | text | text | empty*!STOP");
+        check(model, text_turn(), thoughts, "thought | text | text | empty*!STOP");
         check(
             model,
             two_codes(),
@@ -96,14 +96,14 @@ fn newer_models() {
 }
 
 #[test]
-fn limits() {
+fn stop_sequences_and_token_limits() {
     let long = "word ".repeat(60);
     for model in [OLD, NEW] {
         let script = Script::new().text(long.as_str());
         let chunks = stream(
             &scripted(script),
             model,
-            &said("Hi", json!({"generationConfig": {"maxOutputTokens": 24}})),
+            &prompt("Hi", json!({"generationConfig": {"maxOutputTokens": 24}})),
         );
         assert!(shape(&chunks).ends_with("text!MAX_TOKENS"), "{}", shape(&chunks));
         let usage = &chunks.last().unwrap()["usageMetadata"];
@@ -112,7 +112,7 @@ fn limits() {
         let (_, body) = generate(
             &scripted(script),
             model,
-            &said("Hi", json!({"generationConfig": {"stopSequences": ["END"]}})),
+            &prompt("Hi", json!({"generationConfig": {"stopSequences": ["END"]}})),
         );
         assert_eq!(body["candidates"][0]["content"]["parts"][0]["text"], "one ");
         assert_eq!(body["candidates"][0]["finishReason"], "STOP");
@@ -120,8 +120,8 @@ fn limits() {
 }
 
 #[test]
-fn whole_answers() {
-    let body = said("Hi", thinking());
+fn unary_answers() {
+    let body = prompt("Hi", thinking());
     let (_, old) = generate(&scripted(calls()), OLD, &body);
     assert_eq!(shape(std::slice::from_ref(&old)), "thought,call*,call,call!STOP");
     assert_eq!(old["candidates"][0]["finishMessage"], "Model generated function call(s).");
@@ -141,21 +141,21 @@ fn whole_answers() {
         |id| id.len() == 8 && id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
     ));
     assert!(ids[0] != ids[1] && ids[1] != ids[2]);
-    let (_, text) = generate(&scripted(words()), NEW, &said("Hi", json!({})));
+    let (_, text) = generate(&scripted(text_turn()), NEW, &prompt("Hi", json!({})));
     assert_eq!(shape(&[text]), "text*!STOP");
-    let (_, text) = generate(&scripted(words()), OLD, &said("Hi", json!({})));
+    let (_, text) = generate(&scripted(text_turn()), OLD, &prompt("Hi", json!({})));
     assert_eq!(shape(&[text]), "text!STOP");
     let script = Script::new().code("print(1)", "1").code("print(2)", "2").text("Done");
     let (_, code) =
-        generate(&scripted(script), OLD, &said("Hi", json!({"tools": [{"codeExecution": {}}]})));
+        generate(&scripted(script), OLD, &prompt("Hi", json!({"tools": [{"codeExecution": {}}]})));
     assert_eq!(shape(&[code]), "code,result,code,result,text!STOP");
 }
 
 #[test]
 fn usage_adds_up() {
-    let chunks = stream(&scripted(call()), THREE, &said("Hi", thinking()));
+    let chunks = stream(&scripted(call()), THREE, &prompt("Hi", thinking()));
     let usage: Vec<_> = chunks.iter().map(|chunk| &chunk["usageMetadata"]).collect();
-    // While it thinks, a newer model tells the prompt only.
+    // Newer models report only the prompt while they think.
     assert_eq!(usage[0]["totalTokenCount"], usage[0]["promptTokenCount"]);
     let count = |name: &str| usage[2][name].as_u64().unwrap();
     assert_eq!(
@@ -166,10 +166,10 @@ fn usage_adds_up() {
     assert_eq!(usage[2]["promptTokensDetails"][0]["modality"], "TEXT");
 }
 
-/// The parts of a Vertex stream with `streamFunctionCallArguments`.
+/// Parts of a Vertex stream with `streamFunctionCallArguments`.
 fn vertex_calls(script: Script) -> Vec<Value> {
     let sim = scripted(script);
-    let body = said(
+    let body = prompt(
         "Hi",
         json!({
             "tools": tools(&["weather"]),
@@ -232,11 +232,11 @@ fn d8_vertex_streams_arguments() {
 }
 
 #[test]
-fn arrays_instead_of_events() {
-    let sim = scripted(words());
+fn streams_as_json_arrays() {
+    let sim = scripted(text_turn());
     let plan = sim.plan(&post(
         &format!("/v1beta/models/{NEW}:streamGenerateContent"),
-        &said("Hi", json!({})),
+        &prompt("Hi", json!({})),
     ));
     assert_eq!(plan.content_type, "application/json; charset=UTF-8");
     let chunks: Vec<Value> = serde_json::from_slice(&plan.bytes()).unwrap();

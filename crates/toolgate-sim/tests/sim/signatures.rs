@@ -1,14 +1,14 @@
-//! Signatures that are real: whatever is done to them is noticed.
+//! Signatures: genuine ones are accepted, altered and moved ones are refused.
 
 use serde_json::{Value, json};
 
 use super::*;
 
 fn body() -> Value {
-    said("Weather in Paris and Rome?", json!({"tools": tools(&["get_weather"])}))
+    prompt("Weather in Paris and Rome?", json!({"tools": tools(&["get_weather"])}))
 }
 
-/// The first step of a demo, and the request that answers it.
+/// First step of the demo model, and the request with its results.
 fn second_step(sim: &Sim, model: &str) -> Value {
     let turn = model_turn(&stream(sim, model, &body()));
     let mut next = body();
@@ -23,7 +23,7 @@ fn refusal(sim: &Sim, model: &str, body: &Value) -> Option<String> {
 }
 
 #[test]
-fn what_was_issued_is_accepted() {
+fn issued_signatures_are_accepted() {
     for model in [OLD, THREE, "gemini-3.5-flash", NEW, "gemini-3.8-flash", "gemini-flash-latest"] {
         let sim = Sim::new(SimConfig::default());
         assert_eq!(refusal(&sim, model, &second_step(&sim, model)), None, "{model}");
@@ -33,7 +33,7 @@ fn what_was_issued_is_accepted() {
             (1, 0, 0),
             "{model}"
         );
-        // A whole answer's signatures, and those of a text's end, go on as well.
+        // So are the signatures of unary answers and of a text's end.
         let (_, whole) = generate(&sim, model, &body());
         let mut next = body();
         let turn = whole["candidates"][0]["content"].clone();
@@ -46,7 +46,7 @@ fn what_was_issued_is_accepted() {
 }
 
 #[test]
-fn what_was_done_to_them_is_noticed() {
+fn altered_and_moved_signatures_are_refused() {
     let sim = Sim::new(SimConfig::default());
     let good = second_step(&sim, NEW);
     let signature =
@@ -78,7 +78,7 @@ fn what_was_done_to_them_is_noticed() {
         with(&|parts| parts[0]["thoughtSignature"] = json!("EqQBCgIYAhIMforeign")).as_deref(),
         Some("Corrupted thought signature.")
     );
-    // Moved to the other call; what stands on the first must then be something else.
+    // Moved to the other call; the first call then needs another signature.
     let moved = with(&|parts| {
         parts[1]["thoughtSignature"] = json!(signature);
         parts[0]["thoughtSignature"] = json!("skip_thought_signature_validator");
@@ -89,21 +89,21 @@ fn what_was_done_to_them_is_noticed() {
         None
     );
     assert_eq!(sim.counters().placeholders, 1);
-    // To another service.
+    // Sent to another service.
     let path =
         format!("/v1beta1/projects/p/locations/l/publishers/google/models/{NEW}:generateContent");
     let plan = sim.plan(&post(&path, &good));
     assert_eq!(plan.status, 400);
     assert!(String::from_utf8(plan.bytes()).unwrap().contains("Thought signature is not valid"));
-    // In its own place and on the other call as well.
+    // In its own position and on the other call.
     assert_eq!(with(&|parts| parts[1]["thoughtSignature"] = json!(signature)), None);
     assert_eq!(sim.counters().doubled, 1);
 }
 
 #[test]
-fn doubles_are_counted() {
+fn repeated_signatures_are_counted() {
     let sim = Sim::new(SimConfig::default());
-    let words = stream(&sim, NEW, &said("Hello", json!({})));
+    let words = stream(&sim, NEW, &prompt("Hello", json!({})));
     let turn = model_turn(&words);
     let body = json!({"contents": [user("Hello"), turn, user("Again"), turn, user("And again")]});
     assert_eq!(refusal(&sim, NEW, &body), None);
@@ -111,7 +111,7 @@ fn doubles_are_counted() {
 }
 
 #[test]
-fn signatures_outlive_the_simulator() {
+fn signatures_survive_a_restart_with_the_same_seed() {
     let next = second_step(&Sim::new(SimConfig::default()), NEW);
     assert_eq!(refusal(&Sim::new(SimConfig::default()), NEW, &next), None);
     let foreign = Sim::new(SimConfig { seed: 7, ..SimConfig::default() });

@@ -1,4 +1,4 @@
-//! The simulator on a socket: what only a connection can show.
+//! The simulator on a socket: connections, resets and delays.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn start(fault: Option<Fault>) -> RunningSim {
 /// Sends a request and leaves the connection open.
 async fn send(sim: &RunningSim, method: &str) -> TcpStream {
     let body =
-        said("What is the weather in Oslo?", json!({"tools": tools(&["weather"])})).to_string();
+        prompt("What is the weather in Oslo?", json!({"tools": tools(&["weather"])})).to_string();
     let mut socket = TcpStream::connect(sim.address()).await.unwrap();
     let head = format!(
         "POST /v1beta/models/{NEW}:{method} HTTP/1.1\r\nhost: sim\r\nx-goog-api-key: k\r\ncontent-length: {}\r\n\r\n",
@@ -28,7 +28,7 @@ async fn send(sim: &RunningSim, method: &str) -> TcpStream {
     socket
 }
 
-/// Everything until the last chunk of a chunked body.
+/// Reads up to the last chunk of a chunked body.
 async fn read(socket: &mut TcpStream) -> std::io::Result<String> {
     let mut seen = Vec::new();
     let mut buffer = [0; 4096];
@@ -64,7 +64,7 @@ async fn streams_and_keeps_the_connection() {
 }
 
 #[tokio::test]
-async fn whole_answers_have_a_length() {
+async fn unary_answers_have_a_length() {
     let sim = start(None).await;
     let mut socket = send(&sim, "generateContent").await;
     let mut buffer = vec![0; 8192];
@@ -74,7 +74,7 @@ async fn whole_answers_have_a_length() {
 }
 
 #[tokio::test]
-async fn d6_every_byte_by_itself() {
+async fn d6_bodies_are_sent_byte_by_byte() {
     let sim = start(Some(Fault::Split { size: 1 })).await;
     let mut socket = send(&sim, "streamGenerateContent?alt=sse").await;
     let text = read(&mut socket).await.unwrap();
@@ -83,7 +83,7 @@ async fn d6_every_byte_by_itself() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_is_a_cancel() {
+async fn a_closed_connection_counts_as_a_cancel() {
     let sim = start(Some(Fault::Stall { after: 1, ms: None })).await;
     let mut socket = send(&sim, "streamGenerateContent?alt=sse").await;
     let mut buffer = [0; 64];
@@ -100,7 +100,7 @@ async fn a_client_that_leaves_is_a_cancel() {
 }
 
 #[tokio::test]
-async fn connections_break_on_demand() {
+async fn connections_are_reset_on_demand() {
     let sim = start(Some(Fault::Reset { after: 40 })).await;
     let mut socket = send(&sim, "streamGenerateContent?alt=sse").await;
     let error = read(&mut socket).await.expect_err("a reset");
@@ -109,7 +109,7 @@ async fn connections_break_on_demand() {
     let mut socket = send(&sim, "generateContent").await;
     let nothing = read(&mut socket).await;
     assert!(nothing.as_ref().map_or(true, String::is_empty), "{nothing:?}");
-    // A body that ends too early still ends as HTTP has it.
+    // A truncated body still ends with the last chunk of HTTP.
     let sim = start(Some(Fault::Cut { after: 25 })).await;
     let mut socket = send(&sim, "streamGenerateContent?alt=sse").await;
     let text = read(&mut socket).await.unwrap();
@@ -117,13 +117,13 @@ async fn connections_break_on_demand() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k1_silence_takes_as_long_as_it_says() {
+async fn k1_stalls_last_as_long_as_configured() {
     let faults =
         vec![FaultRule { fault: Fault::Stall { after: 1, ms: Some(130_000) }, when: When::Always }];
     let sim = Sim::new(SimConfig { faults, ..SimConfig::default() });
     let started = tokio::time::Instant::now();
     let path = format!("/v1beta/models/{NEW}:streamGenerateContent?alt=sse");
-    let response = sim.respond(post(&path, &said("Hi", json!({})))).await.unwrap();
+    let response = sim.respond(post(&path, &prompt("Hi", json!({})))).await.unwrap();
     let body = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
     assert!(started.elapsed() >= Duration::from_secs(130));
     assert!(body.starts_with(b"data: {"));

@@ -1,4 +1,4 @@
-//! URLs, keys, errors, models, tokens and the window.
+//! URLs, keys, errors, models, tokens and the request log.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn demo() -> Sim {
 }
 
 #[test]
-fn every_path() {
+fn all_paths_are_routed() {
     let sim = demo();
     for path in [
         "/v1beta/models/gemini-3-flash:generateContent",
@@ -31,7 +31,7 @@ fn every_path() {
         "/v1beta1/projects/p/locations/europe-west4/publishers/google/models/gemini-3-flash:generateContent",
         "/v1beta1/publishers/google/models/gemini-3-flash:generateContent",
     ] {
-        let plan = sim.plan(&post(path, &said("Hi", json!({}))));
+        let plan = sim.plan(&post(path, &prompt("Hi", json!({}))));
         assert_eq!(plan.status, 200, "{path}");
         assert_eq!(plan.content_type, "application/json; charset=UTF-8");
     }
@@ -41,7 +41,7 @@ fn every_path() {
     assert_eq!(get(&sim, "/v1beta/models/gemini-3-flash:generateContent").0, 404);
 }
 
-/// The status and message that a request with these headers gets.
+/// Status and message of the answer to a request with these headers.
 fn with_headers(sim: &Sim, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, Value) {
     let mut request = Request::post(path);
     for (name, value) in headers {
@@ -52,12 +52,12 @@ fn with_headers(sim: &Sim, path: &str, headers: &[(&str, &str)], body: &str) -> 
 }
 
 #[test]
-fn keys() {
+fn keys_are_checked() {
     let path = "/v1beta/models/gemini-3-flash:generateContent";
     let keyed = "/v1beta/models/gemini-3-flash:generateContent?key=abc";
     let vertex =
         "/v1beta1/projects/p/locations/l/publishers/google/models/gemini-3-flash:generateContent";
-    let body = said("Hi", json!({})).to_string();
+    let body = prompt("Hi", json!({})).to_string();
     let sim = demo();
     for (path, headers) in [
         (path, vec![("x-goog-api-key", "abc")]),
@@ -80,7 +80,7 @@ fn keys() {
     assert_eq!(error["details"][0]["@type"], "type.googleapis.com/google.rpc.ErrorInfo");
     let (status, error) = with_headers(&sim, vertex, &[], &body);
     assert_eq!((status, &error["status"]), (401, &json!("UNAUTHENTICATED")));
-    // The Developer API reads the body first.
+    // The Developer API parses the body first.
     let (status, error) = with_headers(&sim, path, &[], r#"{"colour":1}"#);
     assert_eq!(status, 400);
     assert!(error["message"].as_str().unwrap().contains("colour"));
@@ -97,7 +97,7 @@ fn keys() {
 }
 
 #[test]
-fn models() {
+fn models_are_listed() {
     let sim = demo();
     let (status, list) = get(&sim, "/v1beta/models");
     assert_eq!(status, 200);
@@ -155,7 +155,7 @@ fn tokens_are_counted() {
     };
     let short = count(json!({"contents": [user("Hi")]}));
     let long = count(json!({"contents": [user(&"word ".repeat(100))]}));
-    let mut inner = said(
+    let mut inner = prompt(
         "Hi",
         json!({"tools": tools(&["weather"]), "systemInstruction": {"parts": [{"text": "Be brief"}]}}),
     );
@@ -171,7 +171,7 @@ fn tokens_are_counted() {
 #[test]
 fn errors_take_the_form_of_the_method() {
     let sim = demo();
-    let body = said("Hi", json!({}));
+    let body = prompt("Hi", json!({}));
     let ask = |suffix: &str| sim.plan(&post(&format!("/v1/models/gemini-none:{suffix}"), &body));
     let plain = ask("generateContent");
     assert_eq!((plain.status, plain.content_type), (404, "application/json; charset=UTF-8"));
@@ -192,7 +192,7 @@ fn errors_take_the_form_of_the_method() {
 #[test]
 fn answers_are_indented_unless_asked_otherwise() {
     let sim = demo();
-    let body = said("Hi", json!({}));
+    let body = prompt("Hi", json!({}));
     let pretty = sim.plan(&post("/v1beta/models/gemini-3-flash:generateContent", &body)).bytes();
     assert!(pretty.starts_with(b"{\n  \"candidates\": ["));
     let plain =
@@ -201,9 +201,9 @@ fn answers_are_indented_unless_asked_otherwise() {
 }
 
 #[test]
-fn the_window_shows_what_came() {
+fn the_log_shows_received_requests() {
     let sim = demo();
-    let body = said("Hi", json!({"tools": tools(&["weather"])}));
+    let body = prompt("Hi", json!({"tools": tools(&["weather"])}));
     sim.plan(&post("/v1beta/models/gemini-3-flash:generateContent?key=secret&alt=json", &body));
     sim.plan(&post("/v1beta/models/gemini-3-flash:generateContent", &json!({"colour": 1})));
     let seen = sim.requests();
@@ -228,31 +228,31 @@ fn the_window_shows_what_came() {
     assert_eq!(send(Method::DELETE, "/__sim/requests", "").status, 204);
     assert!(sim.requests().is_empty());
     assert_eq!(send(Method::POST, "/__sim/script", "[[turn]]\ntext = \"Scripted.\"").status, 204);
-    let (_, answer) = generate(&sim, NEW, &said("Hi", json!({})));
+    let (_, answer) = generate(&sim, NEW, &prompt("Hi", json!({})));
     assert_eq!(answer["candidates"][0]["content"]["parts"][0]["text"], "Scripted.");
-    let (status, ended) = generate(&sim, NEW, &said("Hi", json!({})));
+    let (status, ended) = generate(&sim, NEW, &prompt("Hi", json!({})));
     assert_eq!(
         (status, &ended["error"]["message"]),
         (500, &json!("toolgate-sim: the script has ended"))
     );
     assert_eq!(send(Method::POST, "/__sim/script", "[[turn]]\nwords = 1").status, 400);
     assert_eq!(send(Method::DELETE, "/__sim/script", "").status, 204);
-    assert_eq!(generate(&sim, NEW, &said("Hi", json!({}))).0, 200);
+    assert_eq!(generate(&sim, NEW, &prompt("Hi", json!({}))).0, 200);
     assert_eq!(
         send(Method::POST, "/__sim/faults", r#"[{"fault": {"kind": "status", "code": 503}}]"#)
             .status,
         204
     );
-    assert_eq!(generate(&sim, NEW, &said("Hi", json!({}))).0, 503);
+    assert_eq!(generate(&sim, NEW, &prompt("Hi", json!({}))).0, 503);
     assert_eq!(send(Method::DELETE, "/__sim/faults", "").status, 204);
     assert_eq!(send(Method::GET, "/__sim/nothing", "").status, 404);
 }
 
 #[test]
-fn the_window_is_bounded() {
+fn the_log_is_bounded() {
     let sim = Sim::new(SimConfig { keep_requests: 3, keep_bytes: 400, ..SimConfig::default() });
     for n in 0..10 {
-        generate(&sim, NEW, &said(&format!("{n} {}", "x".repeat(100)), json!({})));
+        generate(&sim, NEW, &prompt(&format!("{n} {}", "x".repeat(100)), json!({})));
     }
     let seen = sim.requests();
     assert!(seen.len() <= 3 && seen.iter().map(|it| it.raw.len()).sum::<usize>() <= 400);
@@ -260,7 +260,7 @@ fn the_window_is_bounded() {
 }
 
 #[test]
-fn scripts_expect_what_they_say() {
+fn unmet_expectations_are_errors() {
     let expect = |expect: Expect| expect;
     let script = Script::new()
         .expect(expect(Expect {
@@ -278,12 +278,12 @@ fn scripts_expect_what_they_say() {
         .text("Rain.")
         .finish();
     let sim = scripted(script);
-    let asked = said("the weather?", json!({"tools": tools(&["weather"])}));
-    let (status, refused) = generate(&sim, NEW, &said("the news?", json!({})));
+    let asked = prompt("the weather?", json!({"tools": tools(&["weather"])}));
+    let (status, refused) = generate(&sim, NEW, &prompt("the news?", json!({})));
     assert_eq!(status, 500);
     assert_eq!(
         refused["error"]["message"],
-        "toolgate-sim: turn 1 of the script expects the user to say `weather`"
+        "toolgate-sim: turn 1 of the script expects `weather` in the user's text"
     );
     let turn = model_turn(&stream(&sim, NEW, &asked));
     let answer = answers(&turn, json!({"output": 1}));
@@ -299,15 +299,15 @@ fn scripts_expect_what_they_say() {
 }
 
 #[test]
-fn scripts_grow() {
+fn turns_are_appended_to_a_running_script() {
     let sim = demo();
     sim.push(Script::new().text("one"));
     sim.push(Script::new().text("two").finish().text("three"));
     let said: Vec<_> = (0..3)
         .map(|_| {
-            generate(&sim, OLD, &said("Hi", json!({}))).1["candidates"][0]["content"]["parts"]
-                    [0]["text"]
-                    .clone()
+            generate(&sim, OLD, &prompt("Hi", json!({}))).1["candidates"][0]["content"]["parts"][0]
+                ["text"]
+                .clone()
         })
         .collect();
     assert_eq!(said, ["one", "two", "three"]);
@@ -333,7 +333,7 @@ fn r170_recordings_are_replayed() {
     assert_eq!(sim.plan(&post("/v1beta/models/m:generateContent", &json!({}))).status, 404);
     assert_eq!(sim.plan(&post("/v1beta/models/other:generateContent", &json!({}))).status, 500);
     sim.set_driver(Driver::Demo);
-    assert_eq!(generate(&sim, NEW, &said("Hi", json!({}))).0, 200);
+    assert_eq!(generate(&sim, NEW, &prompt("Hi", json!({}))).0, 200);
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn same_requests_get_same_answers() {
     let ask = |sim: &Sim| {
         sim.plan(&post(
             &format!("/v1beta/models/{NEW}:streamGenerateContent?alt=sse"),
-            &said("Weather in Oslo?", json!({"tools": tools(&["weather"])})),
+            &prompt("Weather in Oslo?", json!({"tools": tools(&["weather"])})),
         ))
         .bytes()
     };
@@ -352,11 +352,11 @@ fn same_requests_get_same_answers() {
 }
 
 #[test]
-fn the_script_in_the_documents_plays() {
+fn the_documented_script_runs() {
     let document = include_str!("../../../../docs/simulator.md");
     let script = document.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     let sim = scripted(Script::parse(script).unwrap());
-    let asked = said("the weather?", json!({"tools": tools(&["get_weather"])}));
+    let asked = prompt("the weather?", json!({"tools": tools(&["get_weather"])}));
     let turn = generate(&sim, NEW, &asked).1["candidates"][0]["content"].clone();
     let answer = answers(&turn, json!({"output": "rain"}));
     let body = json!({"contents": [asked["contents"][0], turn, answer]});

@@ -1,4 +1,4 @@
-//! What came in, for those who test.
+//! Log of received requests and counters, for tests.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A request that came in.
+/// A received request.
 #[derive(Clone)]
-pub struct Seen {
-    /// Which request to a model it was, from 1; 0 for others.
+pub struct RecordedRequest {
+    /// Number among the requests to models, from 1; 0 for other requests.
     pub number: u64,
     /// `POST`
     pub method: String,
@@ -19,17 +19,17 @@ pub struct Seen {
     pub query: String,
     /// The headers, without keys.
     pub headers: Vec<(String, String)>,
-    /// The body as it came.
+    /// The body as received.
     pub raw: Bytes,
-    /// The status that it got.
+    /// Status of the answer.
     pub status: u16,
-    /// Why it was refused.
+    /// Message of the refusal.
     pub refusal: Option<String>,
 }
 
-impl std::fmt::Debug for Seen {
+impl std::fmt::Debug for RecordedRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Seen")
+        f.debug_struct("RecordedRequest")
             .field("number", &self.number)
             .field("method", &self.method)
             .field("path", &self.path)
@@ -40,19 +40,19 @@ impl std::fmt::Debug for Seen {
     }
 }
 
-impl Seen {
-    /// The body, parsed; null if it is not JSON.
+impl RecordedRequest {
+    /// Returns the parsed body; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.raw).unwrap_or(Value::Null)
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// All parts of all contents, with the role that said them.
+    /// All parts of all contents, with their roles.
     pub fn parts(&self) -> Vec<(String, Value)> {
         let body = self.json();
         let contents = body["contents"].as_array().cloned().unwrap_or_default();
@@ -66,14 +66,14 @@ impl Seen {
         parts
     }
 
-    /// The last response of a function.
+    /// Returns the last response of a function.
     pub fn function_response(&self, name: &str) -> Option<Value> {
         let parts =
             self.parts().into_iter().rev().map(|(_, mut part)| part["functionResponse"].take());
         parts.into_iter().find(|response| response["name"] == *name)
     }
 
-    /// The names of all declared functions, in order.
+    /// Names of all declared functions, in order.
     pub fn function_names(&self) -> Vec<String> {
         let body = self.json();
         let tools = body["tools"].as_array().into_iter().flatten();
@@ -98,52 +98,52 @@ impl Seen {
     }
 }
 
-/// How often what happened.
+/// Counters of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Requests to models.
     pub requests: u64,
-    /// Requests that were refused as Google would.
+    /// Requests refused with a Google error.
     pub refusals: u64,
-    /// Requests that a script did not expect.
+    /// Requests that the script or the recording did not expect.
     pub unexpected: u64,
-    /// Answers that said nothing because calls and responses did not match.
+    /// Empty answers because of a mismatch of calls and responses.
     pub mismatches: u64,
-    /// Faults that were put in.
+    /// Injected faults.
     pub faults: u64,
-    /// Signatures that came back and were real.
+    /// Genuine signatures received.
     pub signatures: u64,
-    /// Placeholders that came instead of signatures.
+    /// Placeholders received instead of signatures.
     pub placeholders: u64,
-    /// Signatures that came back twice in one request.
+    /// Repeated signatures within one request.
     pub doubled: u64,
-    /// Responses without the id that their call has.
+    /// Responses that lack the id of their call.
     pub missing_ids: u64,
-    /// Responses that were not in the order of their calls.
+    /// Responses out of the order of their calls.
     pub reordered: u64,
-    /// Answers that the client did not wait for.
+    /// Answers that the client cancelled.
     pub cancels: u64,
 }
 
-/// The last requests, within bounds.
+/// The last requests, bounded in number and bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
-    seen: VecDeque<Seen>,
+pub(crate) struct RequestLog {
+    requests: VecDeque<RecordedRequest>,
     bytes: usize,
 }
 
-impl Window {
-    pub(crate) fn push(&mut self, seen: Seen, most: usize, most_bytes: usize) {
-        self.bytes += seen.raw.len();
-        self.seen.push_back(seen);
-        while self.seen.len() > most || self.bytes > most_bytes {
-            let Some(gone) = self.seen.pop_front() else { break };
-            self.bytes -= gone.raw.len();
+impl RequestLog {
+    pub(crate) fn push(&mut self, request: RecordedRequest, max_requests: usize, max_bytes: usize) {
+        self.bytes += request.raw.len();
+        self.requests.push_back(request);
+        while self.requests.len() > max_requests || self.bytes > max_bytes {
+            let Some(evicted) = self.requests.pop_front() else { break };
+            self.bytes -= evicted.raw.len();
         }
     }
 
-    pub(crate) fn all(&self) -> Vec<Seen> {
-        self.seen.iter().cloned().collect()
+    pub(crate) fn all(&self) -> Vec<RecordedRequest> {
+        self.requests.iter().cloned().collect()
     }
 
     pub(crate) fn clear(&mut self) {

@@ -1,22 +1,22 @@
-//! What the user said, without what programs put around it.
+//! The user's own text, without the additions of client programs.
 
 use std::collections::HashSet;
 
 use toolgate_validate::{Content, Data, Request};
 
-/// Where the user spoke last, and the words.
+/// Last text of the user, with the index of its content.
 pub(super) fn last(request: &Request) -> Option<(usize, String)> {
     let contents = request.contents.iter().enumerate().rev();
-    contents.into_iter().find_map(|(at, content)| words(content).map(|words| (at, words)))
+    contents.into_iter().find_map(|(at, content)| last_text(content).map(|text| (at, text)))
 }
 
-/// The last words of a content that are the user's own.
-fn words(content: &Content) -> Option<String> {
+/// Last text of a content that is the user's own.
+fn last_text(content: &Content) -> Option<String> {
     if content.is_model() {
         return None;
     }
     content.parts.iter().rev().find_map(|part| match &part.data {
-        Data::Text(text) => own_words(text),
+        Data::Text(text) => own_text(text),
         Data::None
         | Data::Media { .. }
         | Data::Call { .. }
@@ -25,7 +25,7 @@ fn words(content: &Content) -> Option<String> {
     })
 }
 
-/// How coding agents begin what they say beside the user.
+/// Openings of texts that coding agents add.
 const OPENINGS: [&str; 12] = [
     "# Environment\n",
     "# AGENTS.md instructions",
@@ -41,7 +41,7 @@ const OPENINGS: [&str; 12] = [
     "Continue from where you left off.",
 ];
 
-/// Elements that people write about; every other tag is a program's.
+/// HTML elements, which users write about; other tags come from programs.
 const HTML: &str = " a abbr article aside b blockquote body br button canvas caption cite code col dd \
     del details dialog div dl dt em embed fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 \
     head header hr html i iframe img input ins label legend li link main mark meta nav ol optgroup \
@@ -49,29 +49,30 @@ const HTML: &str = " a abbr article aside b blockquote body br button canvas cap
     strong style sub summary sup svg table tbody td template textarea tfoot th thead time title tr \
     tt u ul var video wbr ";
 
-/// How much of what was said last is looked at.
-const MOST: usize = 16_384;
+/// Longest text in bytes; of a longer one, the end is used.
+const MAX_TEXT_BYTES: usize = 16_384;
 
-fn own_words(text: &str) -> Option<String> {
+fn own_text(text: &str) -> Option<String> {
     let bare = without_tags(text);
     let bare = bare.trim();
     if bare.is_empty() || OPENINGS.iter().any(|opening| bare.starts_with(opening)) {
         return None;
     }
-    let start = (bare.len().saturating_sub(MOST)..).find(|at| bare.is_char_boundary(*at))?;
+    let start =
+        (bare.len().saturating_sub(MAX_TEXT_BYTES)..).find(|at| bare.is_char_boundary(*at))?;
     Some(bare[start..].to_owned())
 }
 
-/// Leaves out `<tag …>…</tag>`; a program's tag that is never closed takes the rest with it.
+/// Removes `<tag …>…</tag>`. A reminder's tag that is never closed removes the rest of the text.
 fn without_tags(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(MOST));
+    let mut out = String::with_capacity(text.len().min(MAX_TEXT_BYTES));
     let mut open = HashSet::new();
     let mut rest = text;
     while let Some(start) = rest.find('<') {
         let (before, tag) = rest.split_at(start);
         out.push_str(before);
         let name = tag_name(tag);
-        // What is never closed from here on is not closed later either.
+        // A tag that is not closed after this position is not closed after a later one.
         let closed = (!name.is_empty() && !open.contains(name)).then(|| {
             let close = format!("</{name}>");
             tag.find(&close).map(|at| at + close.len())
@@ -94,7 +95,7 @@ fn without_tags(text: &str) -> String {
     out
 }
 
-/// The name of the tag that a text begins with, unless people write about such.
+/// Name of the tag that a text begins with; empty for HTML elements.
 fn tag_name(tag: &str) -> &str {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let name = tag[1..].split(|c| !is_part(c)).next().unwrap_or("");
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_programs_say_is_left_out() {
+    fn additions_of_programs_are_removed() {
         for (text, want) in [
             ("Hello", Some("Hello")),
             ("<system-reminder>\nUse <b>rules</b>\n</system-reminder>\nHello <b", Some("Hello <b")),
@@ -127,10 +128,10 @@ mod tests {
             ("# Environmental law\nSum it up", Some("# Environmental law\nSum it up")),
             (" ", None),
         ] {
-            assert_eq!(own_words(text).as_deref(), want, "{text}");
+            assert_eq!(own_text(text).as_deref(), want, "{text}");
         }
         let long = format!("<system-reminder>{}</system-reminder>Hello", "x ".repeat(20_000));
-        assert_eq!(own_words(&long).as_deref(), Some("Hello"));
-        assert_eq!(own_words(&"ä".repeat(20_000)).map(|it| it.len()), Some(MOST));
+        assert_eq!(own_text(&long).as_deref(), Some("Hello"));
+        assert_eq!(own_text(&"ä".repeat(20_000)).map(|it| it.len()), Some(MAX_TEXT_BYTES));
     }
 }

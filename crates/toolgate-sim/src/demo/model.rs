@@ -1,32 +1,32 @@
-//! One turn of the demo model.
+//! Turns of the demo model.
 
 use serde_json::{Map, Value, json};
 use toolgate_validate::{Content, Data, Function, Mode, Request};
 
 use super::answer;
-use super::choose::{self, MOST};
-use super::fill::{Filler, is_choice, takes_names};
+use super::choose::{self, MAX_CALLS};
+use super::fill::{Filler, is_choice, name_properties};
 use super::prompt::Prompt;
-use super::said;
-use crate::turn::{Item, Turn, What};
+use super::user_text;
+use crate::turn::{Item, ItemKind, Turn};
 
-/// What the demo model says to a request.
-pub(crate) fn say(request: &Request) -> Turn {
-    let (spoke, words) = said::last(request).unwrap_or_default();
-    let prompt = Prompt::new(&words);
-    // All that came of it.
-    let since = request.contents.get(spoke..).unwrap_or_default();
+/// Answers a request.
+pub(crate) fn respond(request: &Request) -> Turn {
+    let (start, text) = user_text::last(request).unwrap_or_default();
+    let prompt = Prompt::new(&text);
+    // The user's text and everything after it.
+    let since = request.contents.get(start..).unwrap_or_default();
     let calls = calls(request, &prompt, since);
     if !calls.is_empty() {
         let names: Vec<_> = calls.iter().map(|(name, _)| format!("`{name}`")).collect();
         let thought =
             format!("**Choosing a tool**\n\nThe request calls for {}.\n\n\n", names.join(" and "));
-        let mut items = vec![Item::from(What::Thought(thought))];
-        items.extend(calls.into_iter().map(|(name, args)| What::Call { name, args }.into()));
+        let mut items = vec![Item::from(ItemKind::Thought(thought))];
+        items.extend(calls.into_iter().map(|(name, args)| ItemKind::Call { name, args }.into()));
         return Turn { items, ..Turn::default() };
     }
     let thought = "**Preparing the answer**\n\nI have what I need and answer now.\n\n\n".to_owned();
-    let mut turn = Turn { items: vec![What::Thought(thought).into()], ..Turn::default() };
+    let mut turn = Turn { items: vec![ItemKind::Thought(thought).into()], ..Turn::default() };
     let has_results = since.iter().any(|content| content.responses() > 0);
     let is_json = request.settings.mime.as_deref() == Some("application/json");
     let text = if is_json {
@@ -34,19 +34,19 @@ pub(crate) fn say(request: &Request) -> Turn {
     } else if has_results {
         answer::from_results(request)
     } else if let Some((code, output)) = code(request, &prompt) {
-        turn.items.push(What::Code { code, output: format!("{output}\n") }.into());
+        turn.items.push(ItemKind::Code { code, output: format!("{output}\n") }.into());
         format!("The code printed {output}.")
     } else {
-        answer::to(&prompt)
+        answer::to_prompt(&prompt)
     };
     if request.server_tools.iter().any(|tool| tool == "googleSearch") && !has_results {
         turn.candidate.insert("groundingMetadata".to_owned(), grounding(&prompt, &text));
     }
-    turn.items.push(What::Text(text).into());
+    turn.items.push(ItemKind::Text(text).into());
     turn
 }
 
-/// The calls of this turn: none if it is time to answer.
+/// Calls of this turn; none if all of them are answered.
 fn calls(
     request: &Request,
     prompt: &Prompt,
@@ -72,7 +72,7 @@ fn calls(
     fill_all(&chosen, prompt, &prompt.numbers)
 }
 
-/// What was called, with how many numbers each took.
+/// Names of the calls so far, with the number of numeric arguments.
 fn called(since: &[Content]) -> Vec<(String, usize)> {
     let parts = since.iter().flat_map(|content| &content.parts);
     parts
@@ -89,7 +89,7 @@ fn called(since: &[Content]) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// The last result's number, then the numbers that no call has taken yet.
+/// Number of the last result, then the numbers of the text without those that the first call used.
 fn results_first(since: &[Content], prompt: &Prompt) -> Vec<f64> {
     let taken = called(since).first().map_or(0, |(_, numbers)| *numbers);
     let last = since.iter().rev().flat_map(|content| content.parts.iter().rev());
@@ -123,11 +123,12 @@ fn fill_all(
             numbers_used += filler.numbers_used();
         }
     }
-    out.truncate(MOST);
+    out.truncate(MAX_CALLS);
     out
 }
 
-/// A call for each name, if the function takes one; the names that follow its own come first.
+/// Names for each call: one call per name if the function takes a single name. Names after the
+/// function's own mention are preferred.
 fn names_of_calls(
     prompt: &Prompt,
     function: &Function,
@@ -141,31 +142,31 @@ fn names_of_calls(
         !words.split(' ').all(|word| own.iter().any(|own| own == word)) && !is_choice(schema, name)
     };
     let names: Vec<_> = prompt.names.iter().filter(|(_, name)| is_value(name)).collect();
-    let near = names.iter().copied().filter(|(place, _)| (at..until).contains(place));
+    let near = names.iter().copied().filter(|(position, _)| (at..until).contains(position));
     let near: Vec<_> = near.collect();
     let names = if near.is_empty() { names } else { near };
     let mut names: Vec<String> = names.into_iter().map(|(_, name)| name.clone()).collect();
     names.dedup();
-    match takes_names(schema) {
+    match name_properties(schema) {
         1 if names.len() > 1 => names.into_iter().map(|name| vec![name]).collect(),
         _ => vec![names],
     }
 }
 
-/// JSON that follows the schema that the request asks for.
+/// JSON that follows the requested schema.
 fn as_json(request: &Request, prompt: &Prompt) -> String {
     let names = prompt.names.iter().map(|(_, name)| name.clone()).collect();
     let mut filler = Filler::new(prompt, names, prompt.numbers.clone());
     match &request.settings.schema {
         Some(schema) => filler.value("", schema, schema, 0).to_string(),
-        None => json!({"answer": answer::to(prompt)}).to_string(),
+        None => json!({"answer": answer::to_prompt(prompt)}).to_string(),
     }
 }
 
-/// Code that Google would run for a sum.
+/// Code that solves a formula, with its output.
 fn code(request: &Request, prompt: &Prompt) -> Option<(String, String)> {
     request.server_tools.iter().find(|tool| *tool == "codeExecution")?;
-    let sum = answer::to(prompt);
+    let sum = answer::to_prompt(prompt);
     let (formula, value) = sum.split_once(" = ")?;
     Some((format!("print({formula})\n"), value.to_owned()))
 }

@@ -1,24 +1,24 @@
-//! Vertex's way to stream arguments: a path and a value at a time.
+//! Vertex's streamed arguments: a JSON path and a value at a time.
 
 use serde_json::{Map, Value, json};
 
-use crate::pieces::{Chunk, Kind, Piece};
+use crate::chunks::{Chunk, PartKind, Piece};
 
-/// Puts each call into several chunks.
-pub(crate) fn spread(chunks: Vec<Chunk>) -> Vec<Chunk> {
+/// Splits each call into several chunks.
+pub(crate) fn split_calls(chunks: Vec<Chunk>) -> Vec<Chunk> {
     let has_calls = chunks
         .iter()
         .flat_map(|chunk| &chunk.pieces)
-        .any(|piece| matches!(piece.kind, Kind::Call { .. }));
+        .any(|piece| matches!(piece.kind, PartKind::Call { .. }));
     let mut out = Vec::with_capacity(chunks.len());
     for mut chunk in chunks {
         let pieces = std::mem::take(&mut chunk.pieces);
         match <[Piece; 1]>::try_from(pieces) {
-            Ok([Piece { kind: Kind::Call { name, args, id }, signed }]) => {
+            Ok([Piece { kind: PartKind::Call { name, args, id }, signed }]) => {
                 out.extend(call(&name, &args, id.as_deref(), signed));
             }
-            // The empty text that ends a turn of calls: the last call's end stands for it.
-            Ok([Piece { kind: Kind::Text(text), .. }]) if text.is_empty() && has_calls => {
+            // The empty text that ends a turn of calls is dropped; its finish reason moves to the last call.
+            Ok([Piece { kind: PartKind::Text(text), .. }]) if text.is_empty() && has_calls => {
                 if let Some(last) = out.last_mut() {
                     last.finish = chunk.finish;
                 }
@@ -32,21 +32,22 @@ pub(crate) fn spread(chunks: Vec<Chunk>) -> Vec<Chunk> {
 
 fn call(name: &str, args: &Map<String, Value>, id: Option<&str>, signed: bool) -> Vec<Chunk> {
     let mut leaves = Vec::new();
-    let all_said = args.iter().all(|(key, value)| collect(&member("$", key), value, &mut leaves));
+    let is_complete =
+        args.iter().all(|(key, value)| collect(&member("$", key), value, &mut leaves));
     let mut head = json!({ "name": name });
     if let Some(id) = id {
         head["id"] = json!(id);
     }
-    let is_short = leaves.iter().all(|(_, value)| !value.is_string());
-    if !all_said {
-        // A path cannot say an empty list or object: such a call comes whole.
+    let has_no_strings = leaves.iter().all(|(_, value)| !value.is_string());
+    if !is_complete {
+        // A path cannot express an empty list or object, so the call is sent in one piece.
         head["args"] = Value::Object(args.clone());
         return vec![chunk(&head, signed)];
     }
-    if is_short {
-        let whole: Vec<_> = leaves.iter().map(|(path, value)| leaf(path, value)).collect();
-        if !whole.is_empty() {
-            head["partialArgs"] = Value::Array(whole);
+    if has_no_strings {
+        let values: Vec<_> = leaves.iter().map(|(path, value)| leaf(path, value)).collect();
+        if !values.is_empty() {
+            head["partialArgs"] = Value::Array(values);
         }
         return vec![chunk(&head, signed)];
     }
@@ -54,7 +55,7 @@ fn call(name: &str, args: &Map<String, Value>, id: Option<&str>, signed: bool) -
     let mut out = vec![chunk(&head, signed)];
     for (path, value) in &leaves {
         let steps = match value.as_str() {
-            Some(text) => spoken(path, text),
+            Some(text) => string_pieces(path, text),
             None => vec![leaf(path, value)],
         };
         for step in steps {
@@ -66,7 +67,7 @@ fn call(name: &str, args: &Map<String, Value>, id: Option<&str>, signed: bool) -
 }
 
 fn chunk(call: &Value, signed: bool) -> Chunk {
-    let piece = Piece { kind: Kind::Part(json!({ "functionCall": call })), signed };
+    let piece = Piece { kind: PartKind::Part(json!({ "functionCall": call })), signed };
     Chunk { pieces: vec![piece], ..Chunk::default() }
 }
 
@@ -81,8 +82,8 @@ fn leaf(path: &str, value: &Value) -> Value {
     }
 }
 
-/// A string comes in runs, and ends with an empty one.
-fn spoken(path: &str, text: &str) -> Vec<Value> {
+/// Pieces of a string; an empty one ends it.
+fn string_pieces(path: &str, text: &str) -> Vec<Value> {
     let letters: Vec<char> = text.chars().collect();
     let mut steps: Vec<_> = letters
         .chunks(16)
@@ -95,6 +96,7 @@ fn spoken(path: &str, text: &str) -> Vec<Value> {
     steps
 }
 
+/// Collects the scalars with their paths. `false` if a list or an object is empty.
 fn collect(path: &str, value: &Value, leaves: &mut Vec<(String, Value)>) -> bool {
     match value {
         Value::Object(members) if !members.is_empty() => {
@@ -112,7 +114,7 @@ fn collect(path: &str, value: &Value, leaves: &mut Vec<(String, Value)>) -> bool
     }
 }
 
-/// `$.a.b`, and `$['a b']` where a name is not plain.
+/// Path of a member: `$.a.b`, or `$['a b']` for a name that is not an identifier.
 fn member(path: &str, key: &str) -> String {
     let is_plain = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

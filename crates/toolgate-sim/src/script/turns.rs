@@ -1,4 +1,4 @@
-//! Turns, what they expect, and the builder that writes them.
+//! Turns of a script, their expectations, and the builder.
 
 use std::time::Duration;
 
@@ -7,57 +7,58 @@ use serde_json::{Map, Value};
 use toolgate_validate::{Data, Request};
 
 use crate::fault::{Fault, FaultRule};
-use crate::turn::{Turn, What};
+use crate::turn::{ItemKind, Turn};
 
-/// What the model says, turn by turn.
+/// The model's turns, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// The turns.
     pub turns: Vec<ScriptTurn>,
-    /// Whether a request gets the first turn that fits, in any order.
+    /// Whether a request gets the first turn whose expectation it meets, in any order.
     pub any_order: bool,
-    /// Whether the demo model goes on after the last turn.
+    /// Whether the demo model answers after the last turn.
     pub then_demo: bool,
-    /// What goes wrong.
+    /// Faults with the requests that they apply to.
     pub faults: Vec<FaultRule>,
+    /// Whether the builder adds to the last turn.
     pub(super) open: bool,
 }
 
 /// A turn of a script.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptTurn {
-    /// What the request must be like.
+    /// Expectation of the request.
     pub expect: Expect,
-    /// What is said to it.
+    /// The model's turn.
     pub turn: Turn,
-    /// What goes wrong with it.
+    /// Fault of this turn.
     pub fault: Option<Fault>,
-    /// How often it is said; 0: as often as asked.
+    /// Number of requests that get this turn; 0: any number.
     pub times: u64,
 }
 
-/// What a request must be like.
+/// Expectation of a request. All fields that are set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expect {
-    /// The last words of the user hold this.
+    /// Text in the user's last content with text.
     pub contains: Option<String>,
-    /// The system instruction holds this.
+    /// Text in the system instruction.
     pub system: Option<String>,
-    /// This function is declared.
+    /// Name of a declared function.
     pub tool: Option<String>,
-    /// Whether any function is declared.
+    /// Whether functions are declared.
     pub tools: Option<bool>,
-    /// The last content answers this function.
+    /// Name of a function that the last content has a response of.
     pub response: Option<String>,
-    /// It is for this model.
+    /// Name of the model in the URL.
     pub model: Option<String>,
-    /// It is (not) streamed.
+    /// Whether the request is streamed.
     pub stream: Option<bool>,
 }
 
 impl Script {
-    /// A script without turns.
+    /// Creates a script without turns.
     pub fn new() -> Self {
         Self::default()
     }
@@ -71,49 +72,49 @@ impl Script {
         &mut self.turns[last]
     }
 
-    fn say(mut self, what: What) -> Self {
-        self.current().turn.items.push(what.into());
+    fn item(mut self, kind: ItemKind) -> Self {
+        self.current().turn.items.push(kind.into());
         self
     }
 
-    /// Says words, which a stream cuts into chunks.
+    /// Adds text, which a stream splits into chunks.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
-        self.say(What::Text(text.into()))
+        self.item(ItemKind::Text(text.into()))
     }
 
-    /// Says words in one chunk.
+    /// Adds text as a single chunk.
     #[must_use]
     pub fn chunk(self, text: impl Into<String>) -> Self {
-        self.say(What::Chunk(text.into()))
+        self.item(ItemKind::Chunk(text.into()))
     }
 
-    /// Thinks.
+    /// Adds a thought summary.
     #[must_use]
     pub fn thought(self, text: impl Into<String>) -> Self {
-        self.say(What::Thought(text.into()))
+        self.item(ItemKind::Thought(text.into()))
     }
 
-    /// Calls a function; anything but an object is no arguments.
+    /// Adds a call. Arguments that are not an object become an empty one.
     #[must_use]
     pub fn call(self, name: impl Into<String>, args: Value) -> Self {
         let args = if let Value::Object(args) = args { args } else { Map::new() };
-        self.say(What::Call { name: name.into(), args })
+        self.item(ItemKind::Call { name: name.into(), args })
     }
 
-    /// Runs code on Google's side.
+    /// Adds code that Google ran, with its output.
     #[must_use]
     pub fn code(self, code: impl Into<String>, output: impl Into<String>) -> Self {
-        self.say(What::Code { code: code.into(), output: output.into() })
+        self.item(ItemKind::Code { code: code.into(), output: output.into() })
     }
 
-    /// Gives a part as it is.
+    /// Adds a part in Google's JSON.
     #[must_use]
     pub fn part(self, part: Value) -> Self {
-        self.say(What::Part(part))
+        self.item(ItemKind::Part(part))
     }
 
-    /// Signs the last item, or leaves it unsigned, whatever its generation does.
+    /// Signs the last item, or leaves it unsigned, instead of the generation's default.
     #[must_use]
     pub fn signed(mut self, signed: bool) -> Self {
         if let Some(item) = self.current().turn.items.last_mut() {
@@ -122,28 +123,28 @@ impl Script {
         self
     }
 
-    /// Says what the request must be like.
+    /// Sets the expectation of the turn.
     #[must_use]
     pub fn expect(mut self, expect: Expect) -> Self {
         self.current().expect = expect;
         self
     }
 
-    /// Lets something go wrong with this turn.
+    /// Sets the fault of the turn.
     #[must_use]
     pub fn fault(mut self, fault: Fault) -> Self {
         self.current().fault = Some(fault);
         self
     }
 
-    /// Adds a member to the candidate that ends the turn.
+    /// Adds a member to the turn's last candidate.
     #[must_use]
     pub fn candidate(mut self, name: impl Into<String>, value: Value) -> Self {
         self.current().turn.candidate.insert(name.into(), value);
         self
     }
 
-    /// Waits before the first byte, and between chunks.
+    /// Sets the delay before the first byte and between chunks.
     #[must_use]
     pub fn pace(mut self, delay: Duration, pace: Duration) -> Self {
         let turn = &mut self.current().turn;
@@ -151,7 +152,7 @@ impl Script {
         self
     }
 
-    /// Says this turn so often; 0: as often as asked.
+    /// Sets the number of requests that get this turn; 0: any number.
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.current().times = times;
@@ -166,39 +167,40 @@ impl Script {
         self
     }
 
-    /// Ends the turn for this reason.
+    /// Ends the turn with a finish reason.
     #[must_use]
     pub fn finish_with(mut self, reason: impl Into<String>) -> Self {
         self.current().turn.finish = Some(reason.into());
         self.finish()
     }
 
-    /// Lets the demo model go on after the last turn.
+    /// Lets the demo model answer after the last turn.
     #[must_use]
     pub fn then_demo(mut self) -> Self {
         self.then_demo = true;
         self
     }
 
-    /// The turn for a request, by how often each was said. `Ok(None)`: the script has ended.
+    /// Returns the turn for a request. `used` counts the uses of each turn. `Ok(None)`: the script has
+    /// ended; `Err`: the expectation that is not met.
     pub(crate) fn next(
         &self,
         used: &mut Vec<u64>,
-        asked: &Asked<'_>,
+        input: &ScriptInput<'_>,
     ) -> Result<Option<&ScriptTurn>, String> {
         used.resize(self.turns.len(), 0);
         let left = |(_, (turn, used)): &(usize, (&ScriptTurn, &mut u64))| {
             turn.times == 0 || **used < turn.times
         };
-        let mut why = None;
+        let mut first_unmet = None;
         for (at, (turn, used)) in self.turns.iter().zip(used).enumerate().filter(left) {
-            match turn.expect.unmet(asked) {
+            match turn.expect.unmet(input) {
                 None => {
                     *used += 1;
                     return Ok(Some(turn));
                 }
                 Some(unmet) => {
-                    why.get_or_insert_with(|| {
+                    first_unmet.get_or_insert_with(|| {
                         format!("turn {} of the script expects {unmet}", at + 1)
                     });
                 }
@@ -207,34 +209,34 @@ impl Script {
                 break;
             }
         }
-        why.map_or(Ok(None), Err)
+        first_unmet.map_or(Ok(None), Err)
     }
 }
 
-/// What a script looks at.
+/// A request as scripts match it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ScriptInput<'a> {
     pub(crate) request: &'a Request,
     pub(crate) model: &'a str,
     pub(crate) stream: bool,
 }
 
 impl Expect {
-    /// What is not as expected.
-    fn unmet(&self, asked: &Asked<'_>) -> Option<String> {
-        let Asked { request, model, stream } = asked;
+    /// Describes the first expectation that is not met.
+    fn unmet(&self, input: &ScriptInput<'_>) -> Option<String> {
+        let ScriptInput { request, model, stream } = input;
         if let Some(wanted) =
-            self.contains.as_deref().filter(|it| !last_words(request).contains(it))
+            self.contains.as_deref().filter(|it| !last_user_text(request).contains(it))
         {
-            return Some(format!("the user to say `{wanted}`"));
+            return Some(format!("`{wanted}` in the user's text"));
         }
         if let Some(wanted) = &self.system {
-            let said = request.system.iter().flat_map(|system| &system.parts);
-            if !said
+            let parts = request.system.iter().flat_map(|system| &system.parts);
+            if !parts
                 .into_iter()
                 .any(|part| matches!(&part.data, Data::Text(it) if it.contains(wanted)))
             {
-                return Some(format!("the system instruction to say `{wanted}`"));
+                return Some(format!("`{wanted}` in the system instruction"));
             }
         }
         let is_declared =
@@ -243,7 +245,14 @@ impl Expect {
             return Some(format!("a function `{tool}`"));
         }
         if self.tools.is_some_and(|wanted| wanted == request.functions.is_empty()) {
-            return Some("functions to be there, or not".to_owned());
+            return Some(
+                if self.tools == Some(true) {
+                    "declared functions"
+                } else {
+                    "no declared functions"
+                }
+                .to_owned(),
+            );
         }
         if let Some(wanted) = &self.response {
             let last = request.contents.last().map_or(&[][..], |content| &content.parts);
@@ -256,20 +265,22 @@ impl Expect {
             return Some(format!("the model `{wanted}`"));
         }
         if self.stream.is_some_and(|wanted| wanted != *stream) {
-            return Some("another method".to_owned());
+            return Some(if *stream { "a unary request" } else { "a stream" }.to_owned());
         }
         None
     }
 }
 
-/// What the user said last, in words.
-pub(crate) fn last_words(request: &Request) -> String {
-    let said = |content: &&toolgate_validate::Content| {
-        let has_words = |data: &Data| matches!(data, Data::Text(text) if !text.trim().is_empty());
-        !content.is_model() && content.parts.iter().any(|part| has_words(&part.data))
+/// Text of the user's last content with text.
+fn last_user_text(request: &Request) -> String {
+    let is_user_text = |content: &&toolgate_validate::Content| {
+        let has_text = |data: &Data| matches!(data, Data::Text(text) if !text.trim().is_empty());
+        !content.is_model() && content.parts.iter().any(|part| has_text(&part.data))
     };
-    let Some(content) = request.contents.iter().rev().find(said) else { return String::new() };
-    let words = content.parts.iter().filter_map(|part| match &part.data {
+    let Some(content) = request.contents.iter().rev().find(is_user_text) else {
+        return String::new();
+    };
+    let texts = content.parts.iter().filter_map(|part| match &part.data {
         Data::Text(text) => Some(text.as_str()),
         Data::None
         | Data::Media { .. }
@@ -277,5 +288,5 @@ pub(crate) fn last_words(request: &Request) -> String {
         | Data::Response { .. }
         | Data::Server(..) => None,
     });
-    words.collect::<Vec<_>>().join("\n")
+    texts.collect::<Vec<_>>().join("\n")
 }

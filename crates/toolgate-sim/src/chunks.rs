@@ -1,6 +1,6 @@
-//! How each generation cuts a turn into chunks, and what it signs.
+//! Chunks and signatures of a turn, by generation of the model.
 //!
-//! As recorded (`*` signed, `!` finished, `|` next chunk):
+//! Recorded shapes (`*` signed, `!` finished, `|` next chunk):
 //!
 //! ```text
 //! 2.5  call                call* !STOP
@@ -18,18 +18,18 @@ use serde_json::{Map, Value, json};
 use toolgate_validate::{Data, Generation, Model, Request};
 
 use crate::tokens;
-use crate::turn::{Turn, What};
+use crate::turn::{ItemKind, Turn};
 
-/// A part, as it will be written.
+/// A part to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    pub(crate) kind: Kind,
+    pub(crate) kind: PartKind,
     pub(crate) signed: bool,
 }
 
-/// What a part holds.
+/// Kind of a part, with its data.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum PartKind {
     Thought(String),
     Text(String),
     Call { name: String, args: Map<String, Value>, id: Option<String> },
@@ -38,8 +38,8 @@ pub(crate) enum Kind {
     Part(Value),
 }
 
-impl Kind {
-    /// What a signature of it is about.
+impl PartKind {
+    /// Data that a signature of the part covers.
     pub(crate) fn data(&self) -> Data {
         match self {
             Self::Thought(text) | Self::Text(text) => Data::Text(text.clone()),
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// The tokens that it costs.
+    /// Tokens of the part.
     pub(crate) fn tokens(&self) -> u64 {
         match self {
             Self::Thought(text) | Self::Text(text) => tokens::of_text(text),
@@ -80,36 +80,36 @@ fn part_data(part: &Value) -> Data {
     }
 }
 
-/// A chunk: its parts, and why the turn ends with it.
+/// A chunk of a stream, or a complete answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chunk {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) finish: Option<String>,
-    /// Google leaves `index` out beside the results of code.
+    /// Whether `index` is omitted, as Google does beside results of code.
     pub(crate) without_index: bool,
 }
 
-/// What decides how a turn is cut.
+/// Splitter of turns into chunks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner<'a> {
+pub(crate) struct Chunker<'a> {
     pub(crate) model: Model,
     pub(crate) request: &'a Request,
     pub(crate) stream: bool,
 }
 
-impl Manner<'_> {
+impl Chunker<'_> {
     fn is_new(&self) -> bool {
         self.model.generation >= Generation::G3
     }
 
-    /// Whether the model thinks before it speaks.
+    /// Whether the model thinks.
     pub(crate) fn thinks(&self) -> bool {
         let by_default = !(self.model.lite && self.model.generation <= Generation::G2_5);
         self.request.settings.thinking_budget.map_or(by_default, |budget| budget != 0)
     }
 
-    /// Cuts a turn into chunks: one, if it is not streamed.
-    pub(crate) fn cut(&self, turn: &Turn, mut id: impl FnMut() -> String) -> Vec<Chunk> {
+    /// Splits a turn into chunks; a unary answer is a single chunk.
+    pub(crate) fn split(&self, turn: &Turn, mut id: impl FnMut() -> String) -> Vec<Chunk> {
         let pieces = self.pieces(turn, &mut id);
         let finish = turn.finish.clone().unwrap_or_else(|| "STOP".to_owned());
         if !self.stream {
@@ -124,17 +124,17 @@ impl Manner<'_> {
         let all_codes = count_codes(&pieces);
         for piece in pieces {
             let joins = !self.is_new()
-                && matches!(piece.kind, Kind::Call { .. })
+                && matches!(piece.kind, PartKind::Call { .. })
                 && chunks.last().is_some_and(|chunk| {
-                    chunk.pieces.iter().all(|piece| matches!(piece.kind, Kind::Call { .. }))
+                    chunk.pieces.iter().all(|piece| matches!(piece.kind, PartKind::Call { .. }))
                 });
             let mut chunk = Chunk {
-                without_index: matches!(piece.kind, Kind::CodeResult { .. }),
+                without_index: matches!(piece.kind, PartKind::CodeResult { .. }),
                 ..Chunk::default()
             };
-            if matches!(piece.kind, Kind::Code { .. }) {
+            if matches!(piece.kind, PartKind::Code { .. }) {
                 codes += 1;
-                // 2.5 says STOP at its last round of code, and goes on.
+                // 2.5 sends STOP with its last code part and continues.
                 if !self.is_new() && codes > 1 && codes == all_codes {
                     chunk.finish = Some("STOP".to_owned());
                 }
@@ -156,87 +156,104 @@ impl Manner<'_> {
         let has_calls = chunks
             .iter()
             .flat_map(|chunk| &chunk.pieces)
-            .any(|piece| matches!(piece.kind, Kind::Call { .. } | Kind::Part(_)));
-        let is_spoken = |chunk: &Chunk| {
-            chunk.pieces.iter().any(|piece| matches!(piece.kind, Kind::Text(_) | Kind::Call { .. }))
+            .any(|piece| matches!(piece.kind, PartKind::Call { .. } | PartKind::Part(_)));
+        let has_output = |chunk: &Chunk| {
+            chunk
+                .pieces
+                .iter()
+                .any(|piece| matches!(piece.kind, PartKind::Text(_) | PartKind::Call { .. }))
         };
         match (finish.as_str(), self.is_new(), chunks.last_mut()) {
-            // A signed empty text ends a turn of words, an unsigned one every other.
+            // A signed empty text ends a turn of text only, an unsigned one every other turn.
             ("STOP", true, last) => {
                 let signed = last.is_some() && !has_calls && !has_code;
-                let piece = Piece { kind: Kind::Text(String::new()), signed };
+                let piece = Piece { kind: PartKind::Text(String::new()), signed };
                 let pieces = vec![piece];
                 chunks.push(Chunk { pieces, finish: Some(finish), ..Chunk::default() });
             }
-            ("STOP" | "MAX_TOKENS", _, Some(last)) if is_spoken(last) => last.finish = Some(finish),
+            ("STOP" | "MAX_TOKENS", _, Some(last)) if has_output(last) => {
+                last.finish = Some(finish)
+            }
             _ => chunks.push(Chunk { finish: Some(finish), ..Chunk::default() }),
         }
     }
 
     fn pieces(&self, turn: &Turn, id: &mut impl FnMut() -> String) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        let mut signs = self.signs(turn);
+        let mut position = self.signature_position(turn);
         for item in &turn.items {
-            let mut push = |kind: Kind, signed: bool| {
+            let mut push = |kind: PartKind, signed: bool| {
                 pieces.push(Piece { kind, signed: item.signed.unwrap_or(signed) });
             };
-            match &item.what {
-                What::Thought(_) if !self.request.settings.include_thoughts => {}
-                What::Thought(text) => push(Kind::Thought(text.clone()), false),
-                What::Chunk(text) => push(Kind::Text(text.clone()), signs.text()),
-                What::Text(text) => {
-                    for text in if self.stream { split(text) } else { vec![text.as_str()] } {
-                        push(Kind::Text(text.to_owned()), signs.text());
+            match &item.kind {
+                ItemKind::Thought(_) if !self.request.settings.include_thoughts => {}
+                ItemKind::Thought(text) => push(PartKind::Thought(text.clone()), false),
+                ItemKind::Chunk(text) => {
+                    push(PartKind::Text(text.clone()), position.take_for_text())
+                }
+                ItemKind::Text(text) => {
+                    for text in if self.stream { split_text(text) } else { vec![text.as_str()] } {
+                        push(PartKind::Text(text.to_owned()), position.take_for_text());
                     }
                 }
-                What::Call { name, args } => {
+                ItemKind::Call { name, args } => {
                     let id = self.model.issues_call_ids().then(&mut *id);
-                    push(Kind::Call { name: name.clone(), args: args.clone(), id }, signs.call());
+                    push(
+                        PartKind::Call { name: name.clone(), args: args.clone(), id },
+                        position.take_for_call(),
+                    );
                 }
-                What::Code { code, output } => {
+                ItemKind::Code { code, output } => {
                     let id = self.model.issues_call_ids().then(&mut *id);
-                    push(Kind::Code { code: code.clone(), id: id.clone() }, self.is_new());
-                    push(Kind::CodeResult { output: output.clone(), id }, false);
+                    push(PartKind::Code { code: code.clone(), id: id.clone() }, self.is_new());
+                    push(PartKind::CodeResult { output: output.clone(), id }, false);
                 }
-                What::Part(part) => push(Kind::Part(part.clone()), false),
+                ItemKind::Part(part) => push(PartKind::Part(part.clone()), false),
             }
         }
-        let last_text = pieces.iter_mut().rev().find(|piece| matches!(piece.kind, Kind::Text(_)));
+        let last_text =
+            pieces.iter_mut().rev().find(|piece| matches!(piece.kind, PartKind::Text(_)));
         if let (Some(last), true) = (last_text, self.is_new() && !self.stream) {
             last.signed |= !turn.has_calls();
         }
         pieces
     }
 
-    /// What gets the signature that the generation gives by itself.
-    fn signs(&self, turn: &Turn) -> Signs {
+    /// Position of the signature by the generation's default.
+    fn signature_position(&self, turn: &Turn) -> SignaturePosition {
         if self.is_new() {
-            return if turn.has_calls() { Signs::FirstCall } else { Signs::Nothing };
+            return if turn.has_calls() {
+                SignaturePosition::FirstCall
+            } else {
+                SignaturePosition::Nothing
+            };
         }
-        let asked = self.request.settings.thinking_budget.is_some();
+        let has_budget = self.request.settings.thinking_budget.is_some();
         let has_tools = !self.request.functions.is_empty();
-        if self.thinks() && has_tools && (turn.has_calls() || asked) {
-            Signs::FirstPart
+        if self.thinks() && has_tools && (turn.has_calls() || has_budget) {
+            SignaturePosition::FirstPart
         } else {
-            Signs::Nothing
+            SignaturePosition::Nothing
         }
     }
 }
 
-/// Which part is signed next.
+/// The part that is signed next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Signs {
+enum SignaturePosition {
     FirstCall,
     FirstPart,
     Nothing,
 }
 
-impl Signs {
-    fn call(&mut self) -> bool {
+impl SignaturePosition {
+    /// Whether a call is signed. The position is used up.
+    fn take_for_call(&mut self) -> bool {
         std::mem::replace(self, Self::Nothing) != Self::Nothing
     }
 
-    fn text(&mut self) -> bool {
+    /// Whether a text is signed. The position is then used up.
+    fn take_for_text(&mut self) -> bool {
         if *self != Self::FirstPart {
             return false;
         }
@@ -246,23 +263,24 @@ impl Signs {
 }
 
 fn count_codes(pieces: &[Piece]) -> usize {
-    pieces.iter().filter(|piece| matches!(piece.kind, Kind::Code { .. })).count()
+    pieces.iter().filter(|piece| matches!(piece.kind, PartKind::Code { .. })).count()
 }
 
-/// Neighbouring words are one part, unless one of them is signed by itself.
+/// Merges neighbouring texts, and neighbouring thoughts, up to a signed one.
 fn merged(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut out: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match (out.last_mut(), &piece.kind) {
-            (Some(Piece { kind: Kind::Text(have), signed: false }), Kind::Text(more)) => {
+            (Some(Piece { kind: PartKind::Text(have), signed: false }), PartKind::Text(more)) => {
                 have.push_str(more);
                 if let Some(last) = out.last_mut() {
                     last.signed = piece.signed;
                 }
             }
-            (Some(Piece { kind: Kind::Thought(have), signed: false }), Kind::Thought(more))
-                if !piece.signed =>
-            {
+            (
+                Some(Piece { kind: PartKind::Thought(have), signed: false }),
+                PartKind::Thought(more),
+            ) if !piece.signed => {
                 have.push_str(more);
             }
             _ => out.push(piece),
@@ -271,21 +289,21 @@ fn merged(pieces: Vec<Piece>) -> Vec<Piece> {
     out
 }
 
-/// A first word, then runs of some forty characters, as Google's streams have them.
-fn split(text: &str) -> Vec<&str> {
+/// Splits a text at spaces: a short first piece, then pieces of forty characters or more.
+fn split_text(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
-    let mut most = 12;
-    while rest.len() > most {
+    let mut max = 12;
+    while rest.len() > max {
         let cut = rest
             .char_indices()
             .skip(1)
-            .find(|(at, letter)| *at >= most / 2 && letter.is_whitespace())
+            .find(|(at, letter)| *at >= max / 2 && letter.is_whitespace())
             .map(|(at, _)| at);
         let Some((piece, tail)) = cut.and_then(|at| rest.split_at_checked(at)) else { break };
         pieces.push(piece);
         rest = tail;
-        most = 80;
+        max = 80;
     }
     if !rest.is_empty() || pieces.is_empty() {
         pieces.push(rest);
@@ -298,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut_at_words_and_nothing_is_lost() {
+    fn texts_are_split_at_spaces_without_loss() {
         for text in [
             "",
             "42",
@@ -306,10 +324,10 @@ mod tests {
             "Überall scheint die Sonne, 22 °C, und so weiter und so fort, bis sie untergeht und ein neuer Tag beginnt.",
             "nospacesatallinthisverylongword",
         ] {
-            let pieces = split(text);
+            let pieces = split_text(text);
             assert_eq!(pieces.concat(), text);
             assert!(!pieces.is_empty());
         }
-        assert_eq!(split("It is sunny in Paris."), ["It is sunny", " in Paris."]);
+        assert_eq!(split_text("It is sunny in Paris."), ["It is sunny", " in Paris."]);
     }
 }
