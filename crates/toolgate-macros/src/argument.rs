@@ -1,4 +1,4 @@
-//! The arguments of a tool: what the model gives, and what the toolset gives.
+//! Arguments of a tool: those of the model, and the context.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote};
@@ -8,17 +8,17 @@ use syn::{Attribute, Expr, FnArg, Ident, Pat, Result, Type};
 pub(crate) enum Argument {
     /// The context: `Context` or `&Context`.
     Context { by_reference: bool },
-    /// Something that the model gives.
-    Given(Box<Given>),
+    /// An argument from the model.
+    Model(Box<ModelArgument>),
 }
 
-/// An argument that the model gives.
-pub(crate) struct Given {
+/// An argument from the model.
+pub(crate) struct ModelArgument {
     name: Ident,
-    /// The type of the field that it is read into.
+    /// Type of the field that it is parsed into.
     owned: Type,
     by_reference: bool,
-    /// Doc comments, `serde` and `schemars`: they belong to the field.
+    /// Doc comments and attributes of `serde` and `schemars`, which belong to the field.
     attributes: Vec<Attribute>,
     default: Option<Default>,
 }
@@ -29,7 +29,7 @@ enum Default {
 }
 
 impl Argument {
-    /// Reads an argument, and takes what is not the function's own off it.
+    /// Parses an argument and removes the attributes of the macro from it.
     pub(crate) fn take(argument: &mut FnArg) -> Result<Option<Self>> {
         let FnArg::Typed(argument) = argument else { return Ok(None) };
         let (attributes, rest) = std::mem::take(&mut argument.attrs).into_iter().partition(is_ours);
@@ -39,7 +39,7 @@ impl Argument {
             return Ok(Some(Self::Context { by_reference }));
         }
         let Pat::Ident(name) = &*argument.pat else {
-            let reason = "a tool's argument needs a plain name: the model gives it by name";
+            let reason = "a tool's argument needs a plain name: the model passes it by name";
             return Err(syn::Error::new_spanned(&argument.pat, reason));
         };
         let (own, attributes): (Vec<Attribute>, _) =
@@ -58,37 +58,37 @@ impl Argument {
             })?;
         }
         let name = name.ident.clone();
-        let given = Given { name, owned, by_reference, attributes, default };
-        Ok(Some(Self::Given(Box::new(given))))
+        let argument = ModelArgument { name, owned, by_reference, attributes, default };
+        Ok(Some(Self::Model(Box::new(argument))))
     }
 
-    /// How the function is given it.
+    /// Expression that passes the argument to the function.
     pub(crate) fn pass(&self) -> TokenStream {
         match self {
             Self::Context { by_reference: true } => quote! { &__context },
             Self::Context { by_reference: false } => quote! { __context.clone() },
-            Self::Given(given) => {
-                let lend = given.by_reference.then(|| quote! { & });
-                let name = &given.name;
-                quote! { #lend #name }
+            Self::Model(argument) => {
+                let borrow = argument.by_reference.then(|| quote! { & });
+                let name = &argument.name;
+                quote! { #borrow #name }
             }
         }
     }
 
-    pub(crate) fn given(&self) -> Option<&Given> {
+    pub(crate) fn model_argument(&self) -> Option<&ModelArgument> {
         match self {
-            Self::Given(given) => Some(given),
+            Self::Model(argument) => Some(argument),
             Self::Context { .. } => None,
         }
     }
 }
 
-impl Given {
+impl ModelArgument {
     pub(crate) fn name(&self) -> &Ident {
         &self.name
     }
 
-    /// The field, and the function of its default where it needs one.
+    /// Field of the argument, and the function of its default value.
     pub(crate) fn field(&self) -> (TokenStream, Option<TokenStream>) {
         let Self { name, owned, attributes, default, .. } = self;
         let (serde, function) = match default {
@@ -116,11 +116,11 @@ fn is_context(ty: &Type) -> bool {
     path.path.segments.last().is_some_and(|it| it.ident == "Context" && it.arguments.is_empty())
 }
 
-/// The type that can hold what is lent to the function, and whether it is lent.
+/// Owned form of an argument's type, and whether the function borrows it.
 fn owned(ty: &Type) -> Result<(bool, Type)> {
     let (by_reference, inner) = if let Type::Reference(reference) = ty {
         if reference.mutability.is_some() {
-            let reason = "a tool's argument cannot be lent to be changed: take it by value";
+            let reason = "a tool's argument cannot be `&mut`: take it by value";
             return Err(syn::Error::new_spanned(ty, reason));
         }
         (true, &*reference.elem)
@@ -128,7 +128,7 @@ fn owned(ty: &Type) -> Result<(bool, Type)> {
         (false, ty)
     };
     if let Type::ImplTrait(_) = inner {
-        let reason = "a tool's argument needs a type of its own: its schema comes from the type";
+        let reason = "a tool's argument cannot be `impl Trait`: its schema comes from the type";
         return Err(syn::Error::new_spanned(ty, reason));
     }
     let owned: Type = if let Type::Slice(slice) = inner {
@@ -140,7 +140,7 @@ fn owned(ty: &Type) -> Result<(bool, Type)> {
         inner.clone()
     };
     if borrows(owned.to_token_stream()) {
-        let reason = "a tool's argument is read from JSON and must own what it holds \
+        let reason = "a tool's argument is parsed from JSON and must own its data \
                       (`String` instead of `&str`)";
         return Err(syn::Error::new_spanned(ty, reason));
     }

@@ -1,10 +1,10 @@
-//! Doc comments, as the model shall read them.
+//! Doc comments as descriptions.
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// The text of the doc comments among `attributes`; empty where there are none.
+/// Text of the doc comments among `attributes`; empty if there are none.
 ///
-/// Of each line the blank that follows `///` is taken off, and so are empty lines around the whole.
+/// The space after `///` is removed from each line, and blank lines from both ends.
 pub(crate) fn text(attributes: &[Attribute]) -> String {
     let lines: Vec<String> = attributes.iter().filter_map(line).collect();
     let lines = lines.iter().flat_map(|line| line.split('\n'));

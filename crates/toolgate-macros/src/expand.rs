@@ -1,4 +1,4 @@
-//! From a function to a function and a tool.
+//! Expansion of `#[tool]`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -9,14 +9,14 @@ use crate::argument::Argument;
 use crate::docs;
 use crate::options::Options;
 
-/// The function and its tool, or the function and what is wrong with it.
+/// Expands to the function and its tool, or to the function and compile errors.
 pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
     let Ok(mut function) = syn::parse2::<ItemFn>(item.clone()) else {
         let reason = "`#[tool]` goes on a function or a method with a body";
         let error = syn::Error::new_spanned(item, reason).into_compile_error();
         return quote! { #error #item };
     };
-    // All arguments, whatever is wrong: a doc comment that is left on one is another error.
+    // All arguments, even after an error: a doc comment left on an argument is another error.
     let mut faults: Option<syn::Error> = None;
     let mut arguments = Vec::new();
     for input in &mut function.sig.inputs {
@@ -25,7 +25,7 @@ pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
             Err(error) => combine(&mut faults, error),
         }
     }
-    if let Err(error) = fits(&function.sig) {
+    if let Err(error) = check_signature(&function.sig) {
         combine(&mut faults, error);
     }
     let options = Options::parse(options).unwrap_or_else(|error| {
@@ -40,10 +40,11 @@ pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
         let error = error.into_compile_error();
         return quote! { #error #function };
     }
-    let made = Made { function: &function, arguments: &arguments, options: &options, description };
+    let expansion =
+        Expansion { function: &function, arguments: &arguments, options: &options, description };
     let item = match function.sig.receiver() {
-        Some(_) => made.method(),
-        None => made.function(),
+        Some(_) => expansion.method(),
+        None => expansion.function(),
     };
     quote! { #function #item }
 }
@@ -55,17 +56,17 @@ fn combine(faults: &mut Option<syn::Error>, error: syn::Error) {
     }
 }
 
-/// What the model reads.
+/// Description of the tool.
 fn describe(function: &ItemFn, options: &Options) -> Result<String> {
     let text = options.description.clone().unwrap_or_else(|| docs::text(&function.attrs));
     if text.is_empty() {
-        let reason = "a tool needs a doc comment: the model reads it";
+        let reason = "a tool needs a doc comment: it is the description for the model";
         return Err(syn::Error::new(function.sig.ident.span(), reason));
     }
     Ok(text)
 }
 
-fn fits(signature: &Signature) -> Result<()> {
+fn check_signature(signature: &Signature) -> Result<()> {
     let refuse = |span, reason: &str| Err(syn::Error::new(span, reason));
     let generics = &signature.generics;
     if !generics.params.is_empty() || generics.where_clause.is_some() {
@@ -79,12 +80,12 @@ fn fits(signature: &Signature) -> Result<()> {
         return refuse(variadic.span(), "a tool's arguments need names");
     }
     match signature.receiver() {
-        Some(receiver) => fits_receiver(receiver),
+        Some(receiver) => check_receiver(receiver),
         None => Ok(()),
     }
 }
 
-fn fits_receiver(receiver: &Receiver) -> Result<()> {
+fn check_receiver(receiver: &Receiver) -> Result<()> {
     let is_shared = if let ReceiverKind::Typed(_, ty) = &receiver.kind {
         quote! { #ty }.to_string().replace(' ', "").ends_with("Arc<Self>")
     } else {
@@ -93,25 +94,25 @@ fn fits_receiver(receiver: &Receiver) -> Result<()> {
     if is_shared {
         return Ok(());
     }
-    let reason = "a tool may be called several times at once: take `&self`, and keep what changes \
+    let reason = "a tool may be called concurrently: take `&self`, and put mutable state \
                   behind a lock";
     Err(syn::Error::new_spanned(receiver, reason))
 }
 
-/// All that a tool is made of.
-struct Made<'a> {
+/// Parts of the generated code.
+struct Expansion<'a> {
     function: &'a ItemFn,
     arguments: &'a [Argument],
     options: &'a Options,
     description: String,
 }
 
-impl Made<'_> {
-    /// The tool of a function: a type of the same name. Braced types and functions do not collide.
+impl Expansion<'_> {
+    /// Tool of a function: a type of the same name. Braced structs and functions do not collide.
     fn function(&self) -> TokenStream {
         let ItemFn { vis, sig, .. } = self.function;
         let name = &sig.ident;
-        let about = format!("The tool that the function `{name}` is.");
+        let about = format!("Tool of the function `{name}`.");
         let (types, build) = (self.arguments_type(), self.build(&quote! {}, &quote! { #name }));
         quote! {
             #[doc = #about]
@@ -130,12 +131,12 @@ impl Made<'_> {
         }
     }
 
-    /// The tool of a method: a function beside it, which keeps the object.
+    /// Tool of a method: a companion method that holds the object.
     fn method(&self) -> TokenStream {
         let ItemFn { vis, sig, .. } = self.function;
         let name = &sig.ident;
         let maker = format_ident!("{}_tool", name);
-        let about = format!("The tool that the method `{name}` of this object is.");
+        let about = format!("Tool of the method `{name}` of this object.");
         let keep = quote! { let __object = ::std::sync::Arc::clone(self); };
         let object = quote! { let __object = ::std::sync::Arc::clone(&__object); };
         let shared = matches!(
@@ -160,10 +161,10 @@ impl Made<'_> {
         }
     }
 
-    /// The type that the model's arguments are read into.
+    /// Type that the model's arguments are parsed into.
     fn arguments_type(&self) -> TokenStream {
-        let given = self.arguments.iter().filter_map(Argument::given);
-        let (fields, defaults): (Vec<_>, Vec<_>) = given.map(|it| it.field()).unzip();
+        let arguments = self.arguments.iter().filter_map(Argument::model_argument);
+        let (fields, defaults): (Vec<_>, Vec<_>) = arguments.map(|it| it.field()).unzip();
         quote! {
             #[derive(
                 ::toolgate::__private::serde::Deserialize,
@@ -180,7 +181,7 @@ impl Made<'_> {
         let Self { function, arguments, options, description } = self;
         let name = options.name.clone().unwrap_or_else(|| plain(&function.sig.ident.to_string()));
         let setters = options.setters();
-        let names = arguments.iter().filter_map(Argument::given).map(|it| it.name());
+        let names = arguments.iter().filter_map(Argument::model_argument).map(|it| it.name());
         let passed = arguments.iter().map(Argument::pass);
         let is_async = function.sig.asyncness.is_some();
         let wait = is_async.then(|| quote! { .await });
@@ -212,7 +213,7 @@ impl Made<'_> {
     }
 }
 
-/// `r#type` is called `type`.
+/// Name without `r#`.
 fn plain(name: &str) -> String {
     name.strip_prefix("r#").unwrap_or(name).to_owned()
 }

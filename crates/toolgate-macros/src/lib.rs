@@ -1,9 +1,9 @@
-//! The attributes of `toolgate`. Use them from there: `use toolgate::{tool, tools}`.
+//! Attribute macros of `toolgate`, which re-exports them: `use toolgate::{tool, tools}`.
 //!
 //! ```text
-//!   #[tool] fn weather(…)  ──►  fn weather(…)            the function, as it was
+//!   #[tool] fn weather(…)  ──►  fn weather(…)            the function, unchanged
 //!                               struct weather {}        the tool: Toolset::new().with::<weather>()
-//!   #[tool] fn add(&self…) ──►  fn add(&self…)           the method, as it was
+//!   #[tool] fn add(&self…) ──►  fn add(&self…)           the method, unchanged
 //!                               fn add_tool(&Arc<Self>)  the tool
 //! ```
 
@@ -15,17 +15,17 @@ mod provider;
 
 use proc_macro::TokenStream;
 
-/// Makes a tool of a function or method. It stays what it is and can still be called.
+/// Makes a tool from a function or method.
 ///
-/// Documented, with all its options, where it is used: `toolgate::tool`.
+/// Documented at `toolgate::tool`.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::tool(options.into(), &item.into()).into()
 }
 
-/// Makes a provider of tools of a type: all methods of this `impl` that are marked `#[tool]`.
+/// Collects all methods of an `impl` block that are marked `#[tool]`.
 ///
-/// Documented where it is used: `toolgate::tools`.
+/// Documented at `toolgate::tools`.
 #[proc_macro_attribute]
 pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
     provider::tools(&options.into(), &item.into()).into()

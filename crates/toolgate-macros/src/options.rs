@@ -1,4 +1,4 @@
-//! What stands in the brackets of `#[tool(…)]`.
+//! Options of `#[tool(…)]`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -17,7 +17,7 @@ pub(crate) struct Options {
     deterministic: bool,
 }
 
-const KNOWN: &str = "a tool's options are `name = \"…\"`, `description = \"…\"`, \
+const KNOWN_OPTIONS: &str = "a tool's options are `name = \"…\"`, `description = \"…\"`, \
                      `timeout = \"5s\"`, `sequential`, `deterministic` and `inline`";
 
 impl Options {
@@ -42,7 +42,7 @@ impl Options {
         } else if is("timeout") {
             let text: LitStr = meta.value()?.parse()?;
             let parsed = milliseconds(&text.value());
-            let reason = "a time limit is a number and `ms`, `s` or `m`: \"500ms\", \"5s\", \"2m\"";
+            let reason = "a timeout is a number and `ms`, `s` or `m`: \"500ms\", \"5s\", \"2m\"";
             self.timeout_ms = Some(parsed.ok_or_else(|| syn::Error::new(text.span(), reason))?);
         } else if is("sequential") {
             self.sequential = true;
@@ -51,12 +51,12 @@ impl Options {
         } else if is("inline") {
             self.inline = true;
         } else {
-            return Err(meta.error(KNOWN));
+            return Err(meta.error(KNOWN_OPTIONS));
         }
         Ok(())
     }
 
-    /// The calls on the finished `Tool` that these options mean.
+    /// Method calls on the `Tool` for these options.
     pub(crate) fn setters(&self) -> TokenStream {
         let timeout =
             self.timeout_ms.map(|ms| quote! { .timeout(::core::time::Duration::from_millis(#ms)) });

@@ -1,10 +1,10 @@
-//! All tools of an `impl` block at once.
+//! Expansion of `#[tools]`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{ImplItem, ItemImpl};
 
-/// The block as it was, and the list of its tools.
+/// Expands to the unchanged block and the list of its tools.
 pub(crate) fn tools(options: &TokenStream, item: &TokenStream) -> TokenStream {
     let refuse = |reason: &str| {
         let error = syn::Error::new_spanned(item, reason).into_compile_error();

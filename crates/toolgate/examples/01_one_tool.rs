@@ -4,7 +4,7 @@
 //! It is 4 °C in Oslo, with light rain.
 //! 2 requests
 //! ```
-#![expect(clippy::print_stdout, reason = "an example shows what comes of it")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 #[path = "support/gemini.rs"]
 mod gemini;
@@ -21,13 +21,13 @@ async fn weather(
 ) -> Result<String, String> {
     match city.as_str() {
         "Oslo" => Ok("4 °C, light rain".to_owned()),
-        _ => Err(format!("nobody measures in {city}")),
+        _ => Err(format!("no weather station in {city}")),
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // What the simulator says where there is no key.
+    // Turns of the simulated model, which is used if there is no key.
     let script = Script::new()
         .call("weather", json!({"city": "Oslo"}))
         .finish()

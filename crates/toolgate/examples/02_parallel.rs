@@ -1,4 +1,4 @@
-//! Calls of one turn run at the same time; their results keep their order.
+//! Concurrent calls of one turn, with results in order.
 //!
 //! ```text
 //! weather("Oslo") starts
@@ -9,7 +9,7 @@
 //! Text("Cairo: 31 °C")
 //! Cairo is the warmest.
 //! ```
-#![expect(clippy::print_stdout, reason = "an example shows what comes of it")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 #[path = "support/gemini.rs"]
 mod gemini;
@@ -26,7 +26,7 @@ use toolgate_sim::Script;
 async fn weather(city: String) -> Result<String, String> {
     tokio::time::sleep(Duration::from_millis(20)).await;
     let known = [("Oslo", 4), ("Rome", 18), ("Cairo", 31)];
-    let degrees = known.iter().find(|it| it.0 == city).ok_or("nobody measures there")?.1;
+    let degrees = known.iter().find(|it| it.0 == city).ok_or("no weather station there")?.1;
     Ok(format!("{city}: {degrees} °C"))
 }
 

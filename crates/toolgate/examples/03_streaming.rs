@@ -1,4 +1,4 @@
-//! An answer as it comes, tools included.
+//! A streamed answer with tools.
 //!
 //! ```text
 //! Let me look that up. [population of Oslo]

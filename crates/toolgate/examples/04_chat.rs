@@ -8,7 +8,7 @@
 //! the list: ["milk", "eggs"]
 //! the conversation: 6 turns
 //! ```
-#![expect(clippy::print_stdout, reason = "an example shows what comes of it")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 #[path = "support/gemini.rs"]
 mod gemini;

@@ -1,9 +1,9 @@
-//! An answer that is a Rust value, with a tool on the way.
+//! A structured answer, parsed into a Rust value, with a tool.
 //!
 //! ```text
 //! Trip { city: "Oslo", days: [Day { plan: "Opera House", outdoors: false }, Day { plan: "Holmenkollen", outdoors: true }] }
 //! ```
-#![expect(clippy::print_stdout, reason = "an example shows what comes of it")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 #![expect(dead_code, reason = "the fields are only shown")]
 
 #[path = "support/gemini.rs"]

@@ -1,4 +1,4 @@
-//! Somebody is asked before a call is run: it may go on, be changed, or be denied.
+//! Approval of calls: each is allowed, changed or denied before it runs.
 //!
 //! ```text
 //! read {"path":"notes.txt"}: allowed
@@ -6,7 +6,7 @@
 //! delete {"path":"*"}: changed
 //! I read the notes and deleted the trash.
 //! ```
-#![expect(clippy::print_stdout, reason = "an example shows what comes of it")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 #[path = "support/gemini.rs"]
 mod gemini;
@@ -18,7 +18,7 @@ use toolgate_sim::Script;
 /// Reads a file.
 #[tool]
 async fn read(path: String) -> String {
-    format!("what is in {path}")
+    format!("contents of {path}")
 }
 
 /// Deletes files.

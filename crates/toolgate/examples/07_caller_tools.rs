@@ -1,11 +1,11 @@
-//! Tools that are only declared: their calls come back, and the answer follows when you have
-//! results. Tools that run here run meanwhile.
+//! Tools without a handler: their calls are returned, and the request resumes with their results.
+//! Other tools run in the meantime.
 //!
 //! ```text
 //! the model asks: Window or aisle?
 //! Booked: seat 12A.
 //! ```
-#![expect(clippy::print_stdout, reason = "an example shows what comes of it")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 #[path = "support/gemini.rs"]
 mod gemini;

@@ -1,5 +1,4 @@
-//! What happens when things go wrong: slow tools, failing tools, tools that do not exist, and a
-//! model that calls for ever.
+//! Failures: slow tools, failing tools, unknown tools, and a model that never stops calling.
 //!
 //! ```text
 //! flaky: error 7 of the machine
@@ -8,7 +7,7 @@
 //! flaky: error 7 of the machine
 //! round 3, the last
 //! I could not find out.
-//! the model called `oracle`, which there is not
+//! the model called `oracle`, an unknown tool
 //! ```
 #![expect(clippy::print_stdout, clippy::wildcard_enum_match_arm, reason = "an example is short")]
 
@@ -20,7 +19,7 @@ use toolgate::canon::LossCode;
 use toolgate::{AtLimit, Automatic, Event, Request, Toolset, tool};
 use toolgate_sim::Script;
 
-/// Never comes back.
+/// Never returns.
 #[tool(timeout = "20ms")]
 async fn slow() {
     std::future::pending().await
@@ -53,7 +52,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let answer = answer.await?;
     println!("{}", answer.text());
     for loss in answer.losses().iter().filter(|it| it.code == LossCode::UnknownTool) {
-        println!("the model called `{}`, which there is not", loss.tool.as_deref().unwrap_or("?"));
+        println!("the model called `{}`, an unknown tool", loss.tool.as_deref().unwrap_or("?"));
     }
     Ok(())
 }

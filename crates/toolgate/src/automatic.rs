@@ -1,4 +1,4 @@
-//! How calls are dealt with.
+//! Settings of automatic function calling, and approval of calls.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use toolgate_core::tool_loop::{AtLimit, OnFault, Options, Steps};
 
 use crate::Call;
 
-/// How calls are run, and for how long.
+/// Settings of automatic function calling.
 ///
 /// ```
 /// use toolgate::{AtLimit, Automatic};
@@ -22,27 +22,26 @@ use crate::Call;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Automatic {
-    /// How many requests may be sent: with 10, the model may call nine times and answer. 0: nothing
-    /// is run, and every call comes back.
+    /// Maximum number of requests: with 10, the model may call nine times and then answer. 0: no call
+    /// is run, all calls are returned.
     pub max_rounds: u32,
-    /// What happens when the last of them is answered with calls.
+    /// Behaviour when the last request is answered with calls.
     pub at_limit: AtLimit,
-    /// How often, in all, a turn that the model spoilt (a call that cannot be read, no word at all)
-    /// is asked for again.
+    /// Maximum number of retries of malformed or empty turns, over all rounds.
     pub retries: u32,
-    /// What is shown of the rounds before the last. `None`: nothing in an answer that comes in one
-    /// piece; in a stream everything, because hiding it would mean to wait.
+    /// Visibility of the rounds before the last one. `None`: hidden in unary answers, shown in streams,
+    /// because hiding them would delay the stream.
     pub steps: Option<Steps>,
-    /// What becomes of a call to a tool that there is not.
+    /// Handling of calls to unknown tools.
     pub unknown_tools: OnFault,
-    /// What becomes of a call whose arguments do not fit the tool's schema.
+    /// Handling of calls whose arguments do not fit the schema.
     pub bad_arguments: OnFault,
-    /// Whether the response keeps the turns that were added to the conversation.
+    /// Whether the response has the turns that were added to the conversation.
     pub keep_history: bool,
 }
 
 impl Automatic {
-    /// Nothing is run: every call comes back.
+    /// Automatic function calling is off: all calls are returned.
     pub const OFF: Self = Self {
         max_rounds: 0,
         at_limit: AtLimit::ReturnCalls,
@@ -53,18 +52,18 @@ impl Automatic {
         keep_history: true,
     };
 
-    /// Whether anything is run.
+    /// Whether automatic function calling is on.
     pub fn is_on(&self) -> bool {
         self.max_rounds > 0
     }
 
     pub(crate) fn options(&self, streamed: bool) -> Options {
-        let usual = if streamed { Steps::Shown } else { Steps::Hidden };
+        let default = if streamed { Steps::Shown } else { Steps::Hidden };
         Options {
             max_rounds: self.max_rounds,
             at_limit: self.at_limit,
             retries: self.retries,
-            steps: self.steps.unwrap_or(usual),
+            steps: self.steps.unwrap_or(default),
             unknown_tools: self.unknown_tools,
             bad_arguments: self.bad_arguments,
         }
@@ -72,25 +71,25 @@ impl Automatic {
 }
 
 impl Default for Automatic {
-    /// Ten rounds, then the calls come back.
+    /// Ten requests, then the calls are returned.
     fn default() -> Self {
         Self { max_rounds: 10, ..Self::OFF }
     }
 }
 
-/// Whether a call may be run.
+/// Decision about a call.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Decision {
-    /// It may.
+    /// Runs the call.
     Allow,
-    /// It may, with other arguments. The model is not told.
+    /// Runs the call with other arguments. The model does not see the change.
     Change(Value),
-    /// It may not; the model is told why.
+    /// Does not run the call; the model gets the reason.
     Deny(String),
 }
 
-/// Decides about calls.
+/// Approval callback.
 #[derive(Clone)]
 pub(crate) struct Approval(Arc<dyn Fn(Call) -> BoxFuture<'static, Decision> + Send + Sync>);
 

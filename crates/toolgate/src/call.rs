@@ -1,4 +1,4 @@
-//! Calls of the model's, as a program sees them.
+//! Calls of the model, and results from the caller.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use toolgate_core::json::{Raw, Text};
 
 use crate::tool::{IntoOutput, ToolError, bind};
 
-/// A call of the model's.
+/// A call by the model.
 #[derive(Clone, PartialEq)]
 pub struct Call {
     id: String,
@@ -27,37 +27,37 @@ impl Call {
         Self { id: format!("call_{}", call.id), name: call.tool.to_string(), arguments }
     }
 
-    /// What tells this call from all others.
+    /// Id of the call, unique across turns.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Which tool is called.
+    /// Name of the tool.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// With what, as the model wrote it, in one line.
+    /// Arguments as compact JSON, with the model's key order and number text.
     pub fn arguments_json(&self) -> &str {
         self.arguments.get()
     }
 
-    /// With what.
+    /// Arguments as a JSON value.
     pub fn arguments(&self) -> Value {
         self.arguments.to().unwrap_or_default()
     }
 
-    /// With what, as a type.
+    /// Arguments as a type.
     pub fn arguments_as<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         bind(self.arguments.get())
     }
 
-    /// The result of this call.
+    /// Creates the result of this call.
     pub fn succeed(&self, value: impl IntoOutput) -> CallResult {
         CallResult::success(self.id.clone(), value)
     }
 
-    /// The result of this call, when it is an error.
+    /// Creates an error result of this call.
     pub fn fail(&self, error: impl fmt::Display) -> CallResult {
         CallResult::error(self.id.clone(), error)
     }
@@ -73,12 +73,12 @@ impl fmt::Debug for Call {
     }
 }
 
-/// What a program says to a call that came back to it.
+/// Result of a call that was returned to the caller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallResult(pub(crate) ToolResult<'static>);
 
 impl CallResult {
-    /// The result of the call with this id.
+    /// Creates the result of the call with this id.
     pub fn success(call_id: impl Into<String>, value: impl IntoOutput) -> Self {
         match value.into_output() {
             Ok(output) => Self::new(call_id.into(), false, output.into_content()),
@@ -86,7 +86,7 @@ impl CallResult {
         }
     }
 
-    /// The result of the call with this id, when it is an error.
+    /// Creates an error result of the call with this id.
     pub fn error(call_id: impl Into<String>, error: impl fmt::Display) -> Self {
         let text = ResultPart::Text(Text::new(&format!("{error:#}")));
         Self::new(call_id.into(), true, vec![text])

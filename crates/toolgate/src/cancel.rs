@@ -1,4 +1,4 @@
-//! Giving up, and being told so.
+//! Cancellation tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::select_all;
 use tokio::sync::watch;
 
-/// A token by which a request is cancelled, and by which its tools learn of it.
+/// Cancellation token of a request and its tools.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -25,35 +25,35 @@ struct Node {
 }
 
 impl Cancel {
-    /// A token that is not cancelled.
+    /// Creates a token.
     pub fn new() -> Self {
         Self(Arc::new(Node { cancelled: watch::Sender::new(false), parent: None }))
     }
 
-    /// A token that is cancelled with this one, and can be cancelled alone.
+    /// Creates a token that is cancelled with this one, and that can be cancelled alone.
     #[must_use]
     pub fn child(&self) -> Self {
         let parent = Some(self.clone());
         Self(Arc::new(Node { cancelled: watch::Sender::new(false), parent }))
     }
 
-    /// Cancels. Doing it twice changes nothing.
+    /// Cancels the token. Cancelling twice has no effect.
     pub fn cancel(&self) {
         self.0.cancelled.send_replace(true);
     }
 
-    /// Whether this token or one above it was cancelled.
+    /// Whether this token or an ancestor is cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.line().any(|token| *token.0.cancelled.borrow())
+        self.ancestors().any(|token| *token.0.cancelled.borrow())
     }
 
-    /// Waits until it is cancelled.
+    /// Waits until this token or an ancestor is cancelled.
     pub async fn cancelled(&self) {
-        let waits = self.line().map(|token| {
+        let waits = self.ancestors().map(|token| {
             let mut seen = token.0.cancelled.subscribe();
             Box::pin(async move {
                 if seen.wait_for(|cancelled| *cancelled).await.is_err() {
-                    // Nobody is left who could cancel.
+                    // All senders are gone: it can no longer be cancelled.
                     std::future::pending::<()>().await;
                 }
             })
@@ -61,8 +61,8 @@ impl Cancel {
         select_all(waits).await;
     }
 
-    /// This token and those above it.
-    fn line(&self) -> impl Iterator<Item = &Self> {
+    /// This token and its ancestors.
+    fn ancestors(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |token| token.0.parent.as_ref())
     }
 }

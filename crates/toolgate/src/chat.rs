@@ -1,4 +1,4 @@
-//! A conversation.
+//! Conversations.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,22 +11,23 @@ use toolgate_core::canon::{FinishReason, Role, Turn};
 use crate::run::Run;
 use crate::{CallResult, Client, Error, Event, EventStream, Message, Request, Response};
 
-/// A conversation that remembers what was said.
+/// A conversation with its history.
 ///
-/// Two histories are kept. The curated one is what the model is told: whole exchanges only, so that
-/// a failed or blocked answer does not poison what follows. The full one has everything.
+/// Two histories are kept. The curated one is sent to the model: complete exchanges only, so that a
+/// failed or blocked answer does not affect later ones. The full one also has failed and blocked
+/// exchanges.
 #[derive(Debug)]
 pub struct Chat {
     client: Client,
-    /// How each request begins: instructions, tools, settings, and the curated history.
+    /// Template of each request: instructions, tools, settings, and the curated history.
     request: Request,
     full: Vec<Turn<'static>>,
-    /// The exchange that waits for results.
-    open: Option<Open>,
+    /// The exchange that waits for results of calls.
+    open: Option<OpenExchange>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenExchange {
     turns: Vec<Turn<'static>>,
     run: Box<Run>,
 }
@@ -37,105 +38,104 @@ impl Chat {
         Self { client, request, full, open: None }
     }
 
-    /// Says something, and gives the answer.
+    /// Sends a message and returns the answer.
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<Response, Error> {
-        let (run, said) = self.begin(message)?;
+        let (run, new_turns) = self.begin(message)?;
         let answered = Box::pin(run.finish(false)).await;
-        self.end(said, answered)
+        self.end(new_turns, answered)
     }
 
-    /// Says something, and gives the answer as it comes. It is remembered once it was read to its
-    /// end.
+    /// Sends a message and streams the answer. The exchange enters the history when the stream is read
+    /// to its end.
     pub fn stream(&mut self, message: impl Into<Message>) -> ChatStream<'_> {
-        let (stream, said) = match self.begin(message) {
-            Ok((run, said)) => (EventStream::new(run), said),
+        let (stream, new_turns) = match self.begin(message) {
+            Ok((run, new_turns)) => (EventStream::new(run), new_turns),
             Err(error) => (EventStream::failed(error), Vec::new()),
         };
-        ChatStream { chat: self, stream, said }
+        ChatStream { chat: self, stream, new_turns }
     }
 
-    /// Says something, and reads the answer into a type.
+    /// Sends a message and parses the answer as `T`.
     pub async fn send_as<T>(&mut self, message: impl Into<Message>) -> Result<T, Error>
     where
         T: JsonSchema + DeserializeOwned,
     {
-        let usual = self.request.canon.output.clone();
+        let previous = self.request.canon.output.clone();
         self.request = std::mem::take(&mut self.request).output::<T>();
         let answered = self.send(message).await;
-        self.request.canon.output = usual;
+        self.request.canon.output = previous;
         answered?.parse()
     }
 
-    /// Gives the results of the calls that came back, and goes on.
+    /// Sends the results of the returned calls and returns the answer.
     pub async fn answer(
         &mut self,
         results: impl IntoIterator<Item = CallResult>,
     ) -> Result<Response, Error> {
-        let Open { turns, mut run } = self.open.take().ok_or(Error::NothingToResume)?;
+        let OpenExchange { turns, mut run } = self.open.take().ok_or(Error::NothingToResume)?;
         run.resume(results)?;
         let answered = Box::pin(run.finish(false)).await;
         self.end(turns, answered)
     }
 
-    /// Like [`answer`](Self::answer), as a stream.
+    /// Streaming variant of [`answer`](Self::answer).
     pub fn answer_stream(
         &mut self,
         results: impl IntoIterator<Item = CallResult>,
     ) -> ChatStream<'_> {
         let resumed = match self.open.take() {
-            Some(Open { turns, mut run }) => run.resume(results).map(|()| (*run, turns)),
+            Some(OpenExchange { turns, mut run }) => run.resume(results).map(|()| (*run, turns)),
             None => Err(Error::NothingToResume),
         };
-        let (stream, said) = match resumed {
+        let (stream, new_turns) = match resumed {
             Ok((run, turns)) => (EventStream::new(run), turns),
             Err(error) => (EventStream::failed(error), Vec::new()),
         };
-        ChatStream { chat: self, stream, said }
+        ChatStream { chat: self, stream, new_turns }
     }
 
-    /// What the model is told of the conversation so far.
+    /// The curated history, which is sent to the model.
     pub fn history(&self) -> &[Turn<'static>] {
         &self.request.canon.turns
     }
 
-    /// All that was said, failed and blocked answers included.
+    /// The full history, with failed and blocked answers.
     pub fn full_history(&self) -> &[Turn<'static>] {
         &self.full
     }
 
-    /// How each request begins, to be changed: instructions, tools, settings.
+    /// Mutable access to the template of requests: instructions, tools, settings.
     pub fn request_mut(&mut self) -> &mut Request {
         &mut self.request
     }
 
-    /// A request with what was said so far, and the turns that are new in it.
+    /// Creates the run for a message. Returns it with the turns that are new in it.
     fn begin(&mut self, message: impl Into<Message>) -> Result<(Run, Vec<Turn<'static>>), Error> {
-        let mut said = Vec::new();
-        if let Some(Open { turns, run }) = self.open.take() {
-            // Nobody will answer these calls any more; the model is told so.
-            said = turns;
-            let given_up = run.give_up();
-            self.full.extend_from_slice(&given_up);
-            said.extend(given_up);
+        let mut new_turns = Vec::new();
+        if let Some(OpenExchange { turns, run }) = self.open.take() {
+            // The open calls get error results, because their own will never come.
+            new_turns = turns;
+            let abandoned = run.abandon();
+            self.full.extend_from_slice(&abandoned);
+            new_turns.extend(abandoned);
         }
         let turn = message.into().into_turn(Role::User);
         self.full.push(turn.clone());
-        said.push(turn);
+        new_turns.push(turn);
         let mut request = self.request.clone();
-        request.canon.turns.extend_from_slice(&said);
-        // The history is what a conversation is for.
+        request.canon.turns.extend_from_slice(&new_turns);
         request.automatic.keep_history = true;
-        Ok((Run::new(self.client.clone(), request)?, said))
+        Ok((Run::new(self.client.clone(), request)?, new_turns))
     }
 
     fn end(
         &mut self,
-        mut said: Vec<Turn<'static>>,
+        mut new_turns: Vec<Turn<'static>>,
         answered: Result<Response, Error>,
     ) -> Result<Response, Error> {
         match answered {
             Ok(mut response) => {
-                self.remember(&mut said, &mut response);
+                self.remember(&mut new_turns, &mut response);
                 Ok(response)
             }
             Err(error) => {
@@ -147,17 +147,17 @@ impl Chat {
         }
     }
 
-    fn remember(&mut self, said: &mut Vec<Turn<'static>>, response: &mut Response) {
+    fn remember(&mut self, new_turns: &mut Vec<Turn<'static>>, response: &mut Response) {
         self.full.extend_from_slice(&response.history);
-        let mut turns = std::mem::take(said);
+        let mut turns = std::mem::take(new_turns);
         turns.extend_from_slice(&response.history);
         if let Some(run) = response.run.take() {
-            self.open = Some(Open { turns, run });
+            self.open = Some(OpenExchange { turns, run });
             return;
         }
         let blocked = matches!(response.finish_reason(), FinishReason::Blocked(_));
-        let is_whole = turns.last().is_some_and(|turn| turn.role == Role::Model);
-        if is_whole && !blocked {
+        let is_complete = turns.last().is_some_and(|turn| turn.role == Role::Model);
+        if is_complete && !blocked {
             self.request.canon.turns.append(&mut turns);
         }
         if !self.request.automatic.keep_history {
@@ -166,16 +166,16 @@ impl Chat {
     }
 }
 
-/// An answer of a conversation, as it comes.
+/// Streamed answer of a conversation.
 #[derive(Debug)]
 pub struct ChatStream<'a> {
     chat: &'a mut Chat,
     stream: EventStream,
-    said: Vec<Turn<'static>>,
+    new_turns: Vec<Turn<'static>>,
 }
 
 impl ChatStream<'_> {
-    /// The next event; `None` after the last.
+    /// Returns the next event; `None` after the last one.
     pub async fn next(&mut self) -> Option<Result<Event, Error>> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -189,12 +189,12 @@ impl Stream for ChatStream<'_> {
         let next = std::task::ready!(Pin::new(&mut this.stream).poll_next(context));
         Poll::Ready(match next {
             Some(Ok(Event::Finished(mut response))) => {
-                this.chat.remember(&mut this.said, &mut response);
+                this.chat.remember(&mut this.new_turns, &mut response);
                 Some(Ok(Event::Finished(response)))
             }
             Some(Err(error)) => {
-                let said = std::mem::take(&mut this.said);
-                this.chat.end(said, Err(error)).err().map(Err)
+                let new_turns = std::mem::take(&mut this.new_turns);
+                this.chat.end(new_turns, Err(error)).err().map(Err)
             }
             other => other,
         })

@@ -1,47 +1,46 @@
-//! Why there is no answer.
+//! Errors of requests.
 
 use toolgate_core::canon::{BadRequest, Failure, FailureKind, Turn};
 
-/// Why there is no answer.
+/// Error of a request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The request was cancelled. The program's will.
+    /// The request was cancelled by the program.
     #[error("the request was cancelled")]
     Cancelled {
-        /// The rounds that were complete.
+        /// Turns of the completed rounds.
         history: Vec<Turn<'static>>,
     },
-    /// The client cannot be set up so. The program's fault.
+    /// Invalid configuration of the client. The program's fault.
     #[error("{0}")]
     Configuration(String),
-    /// Gemini did not answer, or not as it should. Its kind says whose fault it is.
+    /// The request failed. The kind of the failure tells whose fault it is.
     #[error("{failure}")]
     Failed {
-        /// What went wrong.
+        /// The failure.
         failure: Box<Failure>,
-        /// The rounds that were complete.
+        /// Turns of the completed rounds.
         history: Vec<Turn<'static>>,
     },
-    /// The answer is not what it was to be read into. The model's fault; it may do better when it
-    /// is asked again.
-    #[error("the answer cannot be read: {reason}")]
+    /// The answer does not parse as the requested type. The model's fault; a retry may succeed.
+    #[error("the answer does not have the requested form: {reason}")]
     Output {
-        /// What is wrong with it.
+        /// The parse error.
         reason: String,
-        /// What it says.
+        /// Text of the answer.
         text: String,
     },
-    /// The request cannot be sent. The program's fault.
-    #[error("the request cannot be sent: {0}")]
+    /// Invalid request. The program's fault.
+    #[error("invalid request: {0}")]
     Request(#[from] BadRequest),
-    /// The response waits for nothing. The program's fault.
+    /// The response has no open calls. The program's fault.
     #[error("no calls of this response wait for results")]
     NothingToResume,
 }
 
 impl Error {
-    /// What sort of failure it is, where Gemini has failed.
+    /// Returns the failure of a failed request.
     pub fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failed { failure, .. } => Some(failure),
@@ -53,12 +52,12 @@ impl Error {
         }
     }
 
-    /// The sort of failure, where Gemini has failed.
+    /// Returns the kind of the failure of a failed request.
     pub fn kind(&self) -> Option<FailureKind> {
         self.failure().map(|failure| failure.kind)
     }
 
-    /// Whether the same request may succeed when it is sent again later.
+    /// Whether a retry of the same request may succeed.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Failed { failure, .. } => failure.kind.is_retryable(),

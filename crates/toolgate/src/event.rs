@@ -1,4 +1,4 @@
-//! What happens while a request is answered.
+//! Events of a request.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,68 +11,68 @@ use toolgate_core::canon::{self, Failure, Media};
 use crate::tool::{Output, ToolError};
 use crate::{Call, Response};
 
-/// What happens while a request is answered, in order.
+/// An event of a request, in order of occurrence.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A request is sent.
+    /// A round starts: a request is sent.
     Round {
-        /// Which, from 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// No call will be run any more: the model must answer.
+        /// Whether this is the last round: no more calls are run.
         last: bool,
     },
-    /// It is sent again.
+    /// The request is retried.
     Retry {
-        /// Why.
+        /// Failure of the attempt.
         failure: Failure,
-        /// After what time.
+        /// Delay before the retry.
         wait: Duration,
     },
-    /// More words of the answer.
+    /// Text of the answer, in pieces.
     Text(String),
-    /// More of what the model thinks, in a summary.
+    /// Thought summary, in pieces.
     Thought(String),
-    /// A picture or other medium that the model made.
+    /// Image or other media from the model.
     Media(Media<'static>),
-    /// Something that Gemini did itself (a search, code that it ran), or said in a way that this
-    /// version does not know: `executableCode`, `toolCall`, ….
+    /// Activity of Gemini's own tools (a search, executed code), or a part that this version does not
+    /// know: `executableCode`, `toolCall`, ….
     Server {
-        /// What it is.
+        /// Name of the part's field.
         kind: String,
-        /// What it says.
+        /// Value of the field.
         body: Value,
     },
-    /// What the answer rests on: Gemini's `groundingMetadata`.
+    /// Sources of the answer: Gemini's `groundingMetadata`.
     Grounding(Value),
-    /// A call that comes back to the caller.
+    /// A call that is returned to the caller.
     Call {
-        /// How many came before it.
+        /// Index among the returned calls.
         index: usize,
         /// The call.
         call: Call,
     },
-    /// A tool begins to run.
+    /// A tool starts.
     ToolStarted(Call),
-    /// A tool has run.
+    /// A tool finished.
     ToolFinished {
         /// The call.
         call: Call,
-        /// What the model is told.
+        /// Result that is sent to the model.
         result: Result<Output, ToolError>,
-        /// It did not have to run: the result was there from earlier.
+        /// Whether the result came from the cache.
         cached: bool,
-        /// How long it ran.
+        /// Run time.
         elapsed: Duration,
     },
-    /// The end, which is the last event of a stream.
+    /// The request finished. Last event of a stream.
     Finished(Box<Response>),
 }
 
-/// Sees events.
+/// Event callback.
 pub(crate) type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// Where events go.
+/// Destinations of events.
 #[derive(Clone, Default)]
 pub(crate) struct Emitter {
     pub(crate) observer: Option<Observer>,
@@ -89,8 +89,8 @@ impl Emitter {
         }
     }
 
-    /// Passes on what Gemini said. `calls` counts the calls that the caller has seen.
-    pub(crate) fn said(&self, event: &canon::Event<'_>, calls: &mut usize) {
+    /// Emits an upstream event. `calls` counts the calls returned so far.
+    pub(crate) fn emit_upstream(&self, event: &canon::Event<'_>, calls: &mut usize) {
         if self.observer.is_none() && self.queue.is_none() {
             return;
         }
@@ -107,8 +107,7 @@ impl Emitter {
                 *calls += 1;
                 Event::Call { index: *calls - 1, call: Call::new(call) }
             }
-            // The first tells nothing, signatures are nobody's business, and the end is told in a
-            // form of its own.
+            // `Start` has no content, signatures are internal, and `Event::Finished` reports the end.
             canon::Event::Start(_)
             | canon::Event::Signature { .. }
             | canon::Event::Finish(_)

@@ -1,4 +1,4 @@
-//! Gemini with tools: typed functions, and a loop that runs them.
+//! SDK for Gemini with tools: typed functions, and automatic function calling.
 //!
 //! This runs without a key, on the simulator:
 //!
@@ -18,7 +18,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // What the model will say. With a key: `Client::from_env()?`, and no script.
+//! // The simulated model's turns. With a key: `Client::from_env()?`, and no script.
 //! let script = Script::new().call("weather", json!({"city": "Oslo"})).finish().text("Cold.");
 //! let sim = Sim::start(SimConfig::scripted(script)).await?;
 //! let client = Client::builder().api_key("any").base_url(sim.url()).build()?;
@@ -36,30 +36,30 @@
 //! ```text
 //!   Request ──► Client ──► Gemini ──► Event, Event, … ──► Response
 //!      │                    ▲  │
-//!   Toolset ◄── calls ──────│──┘       the core's ToolLoop decides what is next;
-//!      └─────── results ────┘          nothing here decides it a second time
+//!   Toolset ◄── calls ──────│──┘       the core's ToolLoop decides the next step;
+//!      └─────── results ────┘          this crate only performs it
 //! ```
 //!
-//! | I want to | use |
+//! | task | use |
 //! |---|---|
-//! | make a tool | [`#[tool]`](macro@tool) on a function or method; [`Tool`] for everything else |
-//! | run tools | [`Toolset`]: time limits, panics, limits of number, order, results kept |
-//! | ask | [`Client::generate`], [`Client::stream`], [`Client::generate_as`] for a Rust value |
-//! | talk | [`Chat`] |
-//! | steer | [`Automatic`], [`Request::approve`], [`Request::observe`], [`Cancel`] |
-//! | run some calls myself | [`Tool::declared`], [`Response::calls`], [`Response::resume`] |
-//! | say what only Gemini understands | [`Request::field`], [`Request::generation`], [`Request::canon`] |
+//! | define a tool | [`#[tool]`](macro@tool) on a function or method; [`Tool`] for everything else |
+//! | run tools | [`Toolset`]: timeouts, panics, concurrency, order, cached results |
+//! | send a request | [`Client::generate`], [`Client::stream`], [`Client::generate_as`] for a Rust value |
+//! | hold a conversation | [`Chat`] |
+//! | control the loop | [`Automatic`], [`Request::approve`], [`Request::observe`], [`Cancel`] |
+//! | run some calls yourself | [`Tool::declared`], [`Response::calls`], [`Response::resume`] |
+//! | set fields that only Gemini has | [`Request::field`], [`Request::generation`], [`Request::canon`] |
 //!
-//! # What happens to calls
+//! # Automatic function calling
 //!
-//! All calls of a turn run at the same time, and all results go back in one turn, in the order of
-//! the calls, with their ids; signatures stay on their parts. An error, a panic or a time limit is
-//! told to the model as an error. So are a tool that there is not and arguments that do not fit, so
-//! that the model may try again. A turn that the model spoilt is asked for again. After ten requests
-//! the calls come back, or the model must answer: [`Automatic::at_limit`]. A model that is made to
-//! call ([`Request::must_call`]) is so in the first round only; it would never end otherwise.
+//! All calls of a turn run concurrently. Their results go back in one turn, in the order of the calls,
+//! with their ids; signatures stay on their parts. Errors, panics and timeouts of a tool are sent to
+//! the model as error results. So are unknown tools and arguments that do not fit the schema, so that
+//! the model can correct the call. Malformed and empty turns are retried. After ten requests the calls
+//! are returned to the caller, or the model must answer: [`Automatic::at_limit`]. A forced call
+//! ([`Request::must_call`]) applies to the first round only; otherwise the loop would never end.
 //!
-//! Whole and streamed answers take the same way, and behave the same.
+//! Streamed and unary requests share one implementation.
 
 mod automatic;
 mod call;
@@ -95,12 +95,11 @@ pub use tool::{
 pub use toolgate_core::canon::{self, Effort, FailureKind, FinishReason, ToolChoice, Usage};
 pub use toolgate_core::json::{Raw, Text};
 pub use toolgate_core::tool_loop::{AtLimit, OnFault, Steps, Unfinished};
-/// Makes a tool of a function or a method. It stays what it is, and can still be called.
+/// Makes a tool from a function or a method, which remains callable.
 ///
-/// The model is told the name, the doc comment, and of each argument the name, the doc comment and
-/// a schema made from its type, which derives [`serde::Deserialize`] and
-/// [`schemars::JsonSchema`](schemars). An `Option` may be left out; so may an argument with a
-/// default.
+/// The declaration has the name and the doc comment of the function, and for each argument its name,
+/// its doc comment and the schema of its type, which derives [`serde::Deserialize`] and
+/// [`schemars::JsonSchema`](schemars). An `Option` is optional, and so is an argument with a default.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -124,7 +123,7 @@ pub use toolgate_core::tool_loop::{AtLimit, OnFault, Steps, Unfinished};
 /// async fn weather(
 ///     /// The city's name.
 ///     city: String,
-///     /// In which unit; Celsius unless said otherwise.
+///     /// The unit; Celsius by default.
 ///     #[tool(default = Unit::Celsius)]
 ///     unit: Unit,
 ///     context: &Context,
@@ -144,35 +143,35 @@ pub use toolgate_core::tool_loop::{AtLimit, OnFault, Steps, Unfinished};
 /// # Arguments
 ///
 /// Any type that derives both traits, also borrowed: `&str`, `&[T]`, `&T`. `#[serde(…)]` and
-/// `#[schemars(…)]` stand on an argument as they would on a field; `#[tool(default)]` and
-/// `#[tool(default = …)]` say what is taken where the model gives nothing. An argument of type
-/// [`Context`] or `&Context` is given by the toolset, and the model does not see it.
+/// `#[schemars(…)]` work on an argument as on a field. `#[tool(default)]` and `#[tool(default = …)]`
+/// set the value of an omitted argument. An argument of type [`Context`] or `&Context` is supplied by
+/// the toolset and is not part of the schema.
 ///
 /// # Results
 ///
-/// Anything that is [`serde::Serialize`] (a string is told as words), an [`Output`] for media, or a
-/// `Result` with one of them, whose error is told to the model.
+/// Any [`serde::Serialize`] type (a string is sent as text), an [`Output`] for media, or a `Result`
+/// with one of them, whose error is sent to the model.
 ///
 /// # Options
 ///
 /// | option | meaning |
 /// |---|---|
-/// | `name = "…"` | what the model calls it |
-/// | `description = "…"` | what the model reads, instead of the doc comment |
-/// | `timeout = "5s"` | how long it may take (`ms`, `s`, `m`) |
-/// | `sequential` | never at the same time as itself or another sequential tool |
-/// | `deterministic` | the same arguments give the same result, which may be used again |
-/// | `inline` | a function that is not `async` runs in place |
+/// | `name = "…"` | name of the tool, instead of the function's |
+/// | `description = "…"` | description of the tool, instead of the doc comment |
+/// | `timeout = "5s"` | timeout of a call (`ms`, `s`, `m`) |
+/// | `sequential` | never concurrent with itself or another sequential tool |
+/// | `deterministic` | the same arguments give the same result, which may be cached |
+/// | `inline` | a function that is not `async` runs on the async thread |
 ///
-/// Without `inline`, a function that is not `async` runs on a thread where it may block, so that it
-/// stops nobody else; when its time is up it runs on there, until it looks at its [`Context`].
+/// Without `inline`, a function that is not `async` runs on a blocking thread. After a timeout it
+/// keeps running there until it checks its [`Context`].
 ///
 /// # Methods
 ///
-/// A method with `&self` gets a companion, `name_tool`, that makes the tool of an object in an
-/// `Arc`. [`#[tools]`](macro@tools) collects them.
+/// A method with `&self` gets a companion method `name_tool`, which returns the tool of an object in
+/// an `Arc`. [`#[tools]`](macro@tools) collects them.
 pub use toolgate_macros::tool;
-/// Makes all methods of this `impl` that are marked [`#[tool]`](macro@tool) available at once.
+/// Collects all methods of an `impl` block that are marked [`#[tool]`](macro@tool).
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What is said to the model at one time.
+//! Messages of a conversation.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use toolgate_core::json::{Raw, Text};
 use crate::CallResult;
 use crate::tool::inline_media;
 
-/// What is said to the model at one time: words, pictures, documents.
+/// A message: text, images, documents.
 ///
 /// ```
 /// use toolgate::Message;
@@ -20,24 +20,24 @@ use crate::tool::inline_media;
 pub struct Message(Vec<Part<'static>>);
 
 impl Message {
-    /// Words.
+    /// Creates a message with a text.
     pub fn new(text: impl AsRef<str>) -> Self {
         Self::default().text(text)
     }
 
-    /// Adds words.
+    /// Adds a text.
     #[must_use]
     pub fn text(self, text: impl AsRef<str>) -> Self {
         self.part(Part::text(Text::new(text.as_ref())))
     }
 
-    /// Adds a picture, document, sound or video by its bytes.
+    /// Adds an image, document, audio or video by its bytes.
     #[must_use]
     pub fn media(self, mime: impl Into<String>, bytes: impl AsRef<[u8]>) -> Self {
         self.part(Part::Media(inline_media(mime, bytes)))
     }
 
-    /// Adds a picture, document, sound or video by its address.
+    /// Adds an image, document, audio or video by its URI.
     #[must_use]
     pub fn file(self, mime: impl Into<String>, uri: impl AsRef<str>) -> Self {
         self.part(Part::Media(Media {
@@ -48,9 +48,8 @@ impl Message {
         }))
     }
 
-    /// Adds a call that the model made earlier, as it was stored: its id, the tool's name, and the
-    /// arguments as JSON text. For a message of the model's; arguments that are no JSON are told as
-    /// text.
+    /// Adds a stored call of the model: its id, the tool's name, and the arguments as JSON text. For a
+    /// message of the model. Arguments that are not JSON are sent as text.
     #[must_use]
     pub fn call(
         self,
@@ -70,20 +69,20 @@ impl Message {
         }))
     }
 
-    /// Adds the result of a call. For a message of the user's.
+    /// Adds the result of a call. For a message of the user.
     #[must_use]
     pub fn result(self, result: CallResult) -> Self {
         self.part(Part::Result(result.0))
     }
 
-    /// Adds anything that a conversation may hold.
+    /// Adds any part.
     #[must_use]
     pub fn part(mut self, part: Part<'static>) -> Self {
         self.0.push(part);
         self
     }
 
-    /// What it is made of.
+    /// Parts of the message.
     pub fn parts(&self) -> &[Part<'static>] {
         &self.0
     }

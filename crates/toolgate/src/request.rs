@@ -1,4 +1,4 @@
-//! What is asked.
+//! Requests.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::event::Observer;
 use crate::tool::schema_of;
 use crate::{Automatic, Call, Cancel, Decision, Error, Event, Message, Toolset};
 
-/// What is asked: by calls on a builder, or as plain data in [`canon`](Request::canon).
+/// A request: built by methods, or as plain data in [`canon`](Request::canon).
 ///
 /// ```
 /// use serde_json::json;
@@ -33,46 +33,46 @@ use crate::{Automatic, Call, Cancel, Decision, Error, Event, Message, Toolset};
 /// ```
 #[derive(Clone, Default)]
 pub struct Request {
-    /// The conversation and its settings, as plain data: everything that Gemini's API knows.
-    /// Functions that are declared here are the caller's to run.
+    /// Conversation and settings as plain data, with everything that Gemini's API supports. Calls of
+    /// functions that are declared here are returned to the caller.
     pub canon: canon::Request<'static>,
-    /// What the model may call.
+    /// Tools for the model.
     pub tools: Toolset,
-    /// How calls are dealt with.
+    /// Settings of automatic function calling.
     pub automatic: Automatic,
-    /// Cancels the request.
+    /// Cancellation token.
     pub cancel: Cancel,
     pub(crate) approval: Option<Approval>,
     pub(crate) observer: Option<Observer>,
 }
 
 impl Request {
-    /// A question.
+    /// Creates a request with a user message.
     pub fn new(message: impl Into<Message>) -> Self {
         Self::default().user(message)
     }
 
-    /// Asks this model, instead of the client's usual one.
+    /// Sets the model, instead of the client's default.
     #[must_use]
     pub fn model(self, model: impl Into<String>) -> Self {
         self.set(|it| it.model = Cow::Owned(model.into()))
     }
 
-    /// Tells the model how to behave. Several are told in order.
+    /// Adds a system instruction. Several are sent in order.
     #[must_use]
     pub fn system(self, text: impl AsRef<str>) -> Self {
         let text = Text::new(text.as_ref());
         self.set(|it| it.system.extend((!text.is_empty()).then_some(text)))
     }
 
-    /// Adds what the user says.
+    /// Adds a user message.
     #[must_use]
     pub fn user(self, message: impl Into<Message>) -> Self {
         let turn = message.into().into_turn(Role::User);
         self.set(|it| it.turns.push(turn))
     }
 
-    /// Adds what the model has said.
+    /// Adds a model message.
     #[must_use]
     pub fn assistant(self, message: impl Into<Message>) -> Self {
         let turn = message.into().into_turn(Role::Model);
@@ -85,19 +85,19 @@ impl Request {
         self.set(|it| it.turns.extend(turns))
     }
 
-    /// Lets the model call these.
+    /// Sets the tools.
     #[must_use]
     pub fn tools(self, tools: Toolset) -> Self {
         Self { tools, ..self }
     }
 
-    /// Whether the model may, must or must not call. It must in the first round only.
+    /// Sets whether the model may, must or must not call. A forced call applies to the first round only.
     #[must_use]
     pub fn tool_choice(self, choice: ToolChoice<'static>) -> Self {
         self.set(|it| it.tool_choice = choice)
     }
 
-    /// The model must call one of these first; with none, any.
+    /// Forces a call of one of these functions in the first round; without names, of any function.
     #[must_use]
     pub fn must_call<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
         let names: Vec<_> = names.into_iter().map(|name| ToolName::plain(name.into())).collect();
@@ -107,13 +107,13 @@ impl Request {
         })
     }
 
-    /// How calls are dealt with.
+    /// Sets automatic function calling.
     #[must_use]
     pub fn automatic(self, automatic: Automatic) -> Self {
         Self { automatic, ..self }
     }
 
-    /// Asks before each call is run.
+    /// Sets a callback that approves each call before it runs.
     #[must_use]
     pub fn approve<F, R>(self, decide: F) -> Self
     where
@@ -123,44 +123,44 @@ impl Request {
         Self { approval: Some(Approval::new(decide)), ..self }
     }
 
-    /// Sees everything that happens, as it happens.
+    /// Sets a callback for events.
     #[must_use]
     pub fn observe(self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         Self { observer: Some(Arc::new(observer)), ..self }
     }
 
-    /// Ends when this is cancelled.
+    /// Sets the cancellation token.
     #[must_use]
     pub fn cancel(self, cancel: Cancel) -> Self {
         Self { cancel, ..self }
     }
 
-    /// How many tokens the answer may have, thoughts included.
+    /// Sets the maximum number of output tokens, thoughts included.
     #[must_use]
     pub fn max_output_tokens(self, tokens: u32) -> Self {
         self.set(|it| it.settings.max_output_tokens = Some(tokens.into()))
     }
 
-    /// How much chance. Newer models ignore it.
+    /// Sets the sampling temperature. Newer models ignore it.
     #[must_use]
     pub fn temperature(self, temperature: f64) -> Self {
         self.set(|it| it.settings.temperature = Some(temperature))
     }
 
-    /// Where to stop.
+    /// Adds a stop sequence.
     #[must_use]
     pub fn stop(self, text: impl AsRef<str>) -> Self {
         let text = Text::new(text.as_ref());
         self.set(|it| it.settings.stop.push(text))
     }
 
-    /// For answers that can be had again.
+    /// Sets the sampling seed, for reproducible answers.
     #[must_use]
     pub fn seed(self, seed: i32) -> Self {
         self.set(|it| it.settings.seed = Some(seed.into()))
     }
 
-    /// How hard to think.
+    /// Sets the thinking effort.
     #[must_use]
     pub fn thinking(self, effort: Effort) -> Self {
         self.set(|it| {
@@ -170,14 +170,13 @@ impl Request {
         })
     }
 
-    /// Whether thoughts are shown, in a summary.
+    /// Sets whether thought summaries are included.
     #[must_use]
     pub fn show_thoughts(self, show: bool) -> Self {
         self.set(|it| it.thinking.show = Some(show))
     }
 
-    /// Answers in JSON that fits this type; read it with
-    /// [`Response::parse`](crate::Response::parse).
+    /// Requests JSON output of this type, for [`Response::parse`](crate::Response::parse).
     #[must_use]
     pub fn output<T: JsonSchema>(self) -> Self {
         match Raw::of(&schema_of::<T>()) {
@@ -186,7 +185,7 @@ impl Request {
         }
     }
 
-    /// Answers in JSON that follows this JSON Schema.
+    /// Requests JSON output with this JSON Schema.
     #[must_use]
     pub fn output_json(self, schema: &Value) -> Self {
         match Raw::of(schema) {
@@ -206,9 +205,9 @@ impl Request {
         })
     }
 
-    /// Sets a field that only Gemini knows, by its camelCase name: `safetySettings`,
-    /// `cachedContent`, `labels`, …, `toolConfig.retrievalConfig`. What is made from the rest of the
-    /// request (`tools`, `contents`, …) cannot be set so, and makes the request an error.
+    /// Sets a field of Gemini's API by its camelCase name: `safetySettings`, `cachedContent`, `labels`,
+    /// …, `toolConfig.retrievalConfig`. Fields that are derived from the rest of the request (`tools`,
+    /// `contents`, …) are refused when the request is sent.
     #[must_use]
     pub fn field(self, name: &'static str, value: &Value) -> Self {
         let value = Raw::of(value);
@@ -218,7 +217,7 @@ impl Request {
         })
     }
 
-    /// Sets a member of `generationConfig` that has no place of its own here.
+    /// Sets a member of `generationConfig` that has no method here.
     #[must_use]
     pub fn generation(self, name: impl Into<String>, value: &Value) -> Self {
         let (name, value) = (name.into(), Raw::of(value));
@@ -228,7 +227,7 @@ impl Request {
         })
     }
 
-    /// Fields that are made from the rest of the request would be left out.
+    /// Refuses fields that are derived from the rest of the request.
     pub(crate) fn check_fields(&self) -> Result<(), Error> {
         for (name, _) in &self.canon.gemini {
             let instead = match *name {

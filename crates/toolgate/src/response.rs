@@ -1,4 +1,4 @@
-//! What was answered.
+//! Responses.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use toolgate_core::tool_loop::Unfinished;
 use crate::run::Run;
 use crate::{Call, CallResult, Error, EventStream};
 
-/// What was answered, and what happened on the way.
+/// Response to a request, with the history of its rounds.
 #[derive(Debug)]
 pub struct Response {
     pub(crate) answer: Answer,
@@ -26,9 +26,9 @@ pub struct Response {
 }
 
 impl Response {
-    /// The words of the model's last turn, thoughts left out.
+    /// Text of the model's last turn, without thoughts.
     pub fn text(&self) -> String {
-        let words = self.last.iter().filter_map(|part| match part {
+        let texts = self.last.iter().filter_map(|part| match part {
             Part::Text { text, .. } => Some(text.decode()),
             Part::Thought { .. }
             | Part::Media(_)
@@ -37,10 +37,10 @@ impl Response {
             | Part::Sealed(_)
             | Part::Gemini(_) => None,
         });
-        words.collect()
+        texts.collect()
     }
 
-    /// What the model thought, in a summary, where it was asked to show it.
+    /// Thought summaries, if the request included them.
     pub fn thoughts(&self) -> String {
         let thoughts = self.answer.items.iter().filter_map(|item| match item {
             Item::Thought(text) => Some(text.decode()),
@@ -54,32 +54,32 @@ impl Response {
         thoughts.collect()
     }
 
-    /// Reads the answer as JSON, into a type. There is none yet while calls wait for results.
+    /// Parses the answer as JSON. An error while calls wait for results.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let text = self.text();
         if let Some(call) = self.calls.first() {
-            let reason = format!("the model called `{}`, whose result it waits for", call.name());
+            let reason = format!("the call of `{}` has no result yet", call.name());
             return Err(Error::Output { reason, text });
         }
         crate::structured::parse(&text).map_err(|reason| Error::Output { reason, text })
     }
 
-    /// The calls that wait for the caller's results. Go on with [`resume`](Self::resume).
+    /// Calls that wait for results of the caller. Continue with [`resume`](Self::resume).
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// Whether calls wait for the caller's results.
+    /// Whether calls wait for results of the caller.
     pub fn has_calls(&self) -> bool {
         !self.calls.is_empty()
     }
 
-    /// Why calls came back: they are the caller's, or all rounds were used up.
+    /// Reason for returned calls: they are the caller's, or the round limit was reached.
     pub fn unfinished(&self) -> Option<Unfinished> {
         self.unfinished
     }
 
-    /// Pictures and other media that the model made.
+    /// Images and other media from the model.
     pub fn media(&self) -> impl Iterator<Item = &Media<'static>> {
         self.answer.items.iter().filter_map(|item| match item {
             Item::Media(media) => Some(media),
@@ -92,7 +92,7 @@ impl Response {
         })
     }
 
-    /// What Gemini did itself, and parts that this version does not know.
+    /// Activity of Gemini's own tools, and parts that this version does not know.
     pub fn server(&self) -> impl Iterator<Item = &ServerActivity<'static>> {
         self.answer.items.iter().filter_map(|item| match item {
             Item::Server(activity) => Some(activity),
@@ -105,7 +105,7 @@ impl Response {
         })
     }
 
-    /// What the answer rests on: Gemini's `groundingMetadata`.
+    /// Sources of the answer: Gemini's `groundingMetadata`.
     pub fn grounding(&self) -> impl Iterator<Item = Value> {
         self.answer.items.iter().filter_map(|item| match item {
             Item::Grounding(raw) => raw.to(),
@@ -118,39 +118,39 @@ impl Response {
         })
     }
 
-    /// Why the answer ended.
+    /// Finish reason of the answer.
     pub fn finish_reason(&self) -> &FinishReason {
         &self.answer.finish.reason
     }
 
-    /// The answer as it is, signatures and all.
+    /// The complete answer, with signatures.
     pub fn answer(&self) -> &Answer {
         &self.answer
     }
 
-    /// What was added to the conversation: calls, results, the answer. Empty where
+    /// Turns added to the conversation: calls, results, the answer. Empty if
     /// [`Automatic::keep_history`](crate::Automatic::keep_history) is off.
     pub fn history(&self) -> &[Turn<'static>] {
         &self.history
     }
 
-    /// How many requests were sent.
+    /// Number of requests sent.
     pub fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Tokens of all requests together. Those of the last are in the [`answer`](Self::answer).
+    /// Token usage of all requests. That of the last one is in the [`answer`](Self::answer).
     pub fn usage(&self) -> &Usage {
         &self.usage
     }
 
-    /// What could not be said to Gemini as the request has it, and what of its answer was mended.
+    /// Losses of the request, and repairs of the answer.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }
 
-    /// Goes on, once the calls that came back have results. A call without one gets an error. All
-    /// rounds can be spent again; requests, tokens and history are those from here on.
+    /// Continues with the results of the returned calls. A call without a result gets an error. The
+    /// round limit starts again; requests, tokens and history count from here.
     pub async fn resume(
         self,
         results: impl IntoIterator<Item = CallResult>,
@@ -160,7 +160,7 @@ impl Response {
         Box::pin(run.finish(false)).await
     }
 
-    /// Like [`resume`](Self::resume), as a stream.
+    /// Streaming variant of [`resume`](Self::resume).
     pub fn resume_stream(
         self,
         results: impl IntoIterator<Item = CallResult>,

@@ -1,4 +1,4 @@
-//! Answers as they come.
+//! Streams of events.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,9 +12,10 @@ use futures_util::{FutureExt as _, Stream};
 use crate::run::Run;
 use crate::{Error, Event, Response};
 
-/// An answer as it comes: [`Event`]s, the last of which is [`Event::Finished`].
+/// Stream of [`Event`]s, ending with [`Event::Finished`].
 ///
-/// Nothing happens unless it is polled; dropping it gives everything up, running tools included.
+/// The request makes progress only when polled; dropping the stream cancels it, running tools
+/// included.
 pub struct EventStream {
     queue: Arc<Mutex<VecDeque<Event>>>,
     driver: Option<BoxFuture<'static, Result<Response, Error>>>,
@@ -27,18 +28,18 @@ impl EventStream {
         Self { queue, driver: Some(run.finish(true).boxed()) }
     }
 
-    /// A stream that has failed before it began.
+    /// Creates a stream that fails at once.
     pub(crate) fn failed(error: Error) -> Self {
         let driver = Some(std::future::ready(Err(error)).boxed());
         Self { queue: Arc::default(), driver }
     }
 
-    /// The next event; `None` after the last.
+    /// Returns the next event; `None` after the last one.
     pub async fn next(&mut self) -> Option<Result<Event, Error>> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Reads to the end, and gives the response.
+    /// Reads to the end and returns the response.
     pub async fn finish(mut self) -> Result<Response, Error> {
         while let Some(event) = self.next().await {
             if let Event::Finished(response) = event? {
@@ -74,7 +75,7 @@ impl Stream for EventStream {
         let end = match end {
             Ok(response) => Event::Finished(Box::new(response)),
             Err(error) => {
-                // What came before the error was said before it.
+                // Events before the error are delivered first.
                 let next = self.pop();
                 if next.is_none() {
                     return Poll::Ready(Some(Err(error)));

@@ -1,10 +1,10 @@
-//! Answers that are data.
+//! Structured answers.
 
 use serde::de::DeserializeOwned;
 
 use crate::tool::bind;
 
-/// Reads JSON, also where the model put it between fences.
+/// Parses JSON, with or without code fences.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     bind(unfenced(text)).map_err(|error| error.to_string())
 }
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fences_are_taken_off() {
+    fn code_fences_are_removed() {
         for text in ["[1,2]", " [1,2]\n", "```json\n[1,2]\n```", "```\n[1,2]```"] {
             assert_eq!(parse::<Vec<u8>>(text).unwrap(), [1, 2], "{text}");
         }

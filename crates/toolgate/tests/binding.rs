@@ -1,5 +1,5 @@
-//! From the model's arguments to Rust types: the tables that google-genai has for Python's, for
-//! ours. What the schema repairs on the way is the core's; what does not fit is told to the model.
+//! Parsing of the model's arguments: google-genai's test tables for Python types, for Rust types.
+//! Repairs are the core's; arguments that do not fit are reported to the model.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 #![expect(dead_code, reason = "what was read is only shown")]
 
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use toolgate::{Tool, ToolError, Toolset};
 
-/// What arrives of an argument, as `Debug` shows it, or why it does not.
+/// `Debug` text of the parsed argument, or the error.
 async fn bound<T>(given: Value) -> Result<String, ToolError>
 where
     T: Debug + DeserializeOwned + JsonSchema + Send + 'static,
@@ -28,7 +28,7 @@ where
     Ok(output.to_value().as_str().unwrap().to_owned())
 }
 
-/// `Ok` is what `Debug` shows, `Err` what the error must contain.
+/// `Ok` is the `Debug` text, `Err` a part of the error.
 async fn check<T>(given: Value, want: Result<&str, &str>)
 where
     T: Debug + DeserializeOwned + JsonSchema + Send + 'static,
@@ -44,7 +44,7 @@ where
 }
 
 #[tokio::test]
-async fn numbers() {
+async fn numbers_are_converted() {
     check::<i64>(json!(1), Ok("1")).await;
     check::<i64>(json!(1.0), Ok("1")).await;
     check::<i64>(json!(-3.0), Ok("-3")).await;
@@ -61,7 +61,7 @@ async fn numbers() {
     check::<BTreeMap<String, i32>>(json!({"x": 1.0, "y": 2}), Ok(r#"{"x": 1, "y": 2}"#)).await;
     check::<Vec<f32>>(json!([1, 1.5]), Ok("[1.0, 1.5]")).await;
     check::<Vec<Vec<i8>>>(json!([[1.0], [2, 3.0]]), Ok("[[1], [2, 3]]")).await;
-    // Where anything goes, nothing is changed.
+    // Without a schema, values are unchanged.
     check::<Value>(
         json!({"x": [1.0, "1.0"]}),
         Ok(r#"Object {"x": Array [Number(1.0), String("1.0")]}"#),
@@ -70,7 +70,7 @@ async fn numbers() {
 }
 
 #[tokio::test]
-async fn what_is_something_else_stays_an_error() {
+async fn values_of_another_type_are_errors() {
     for (given, kind) in [(json!({"x": 1}), "map"), (json!([1]), "sequence")] {
         check::<i64>(given.clone(), Err(kind)).await;
         check::<f64>(given.clone(), Err(kind)).await;
@@ -111,7 +111,7 @@ struct Nested {
 }
 
 #[tokio::test]
-async fn models_and_what_is_inside() {
+async fn nested_structs_are_parsed() {
     check::<Point>(json!({"x": 1}), Ok("Point { x: 1, y: None }")).await;
     check::<Point>(json!({"x": 1.0, "y": null}), Ok("Point { x: 1, y: None }")).await;
     check::<Point>(json!({"x": 1, "z": 2}), Ok("Point { x: 1, y: None }")).await;
@@ -129,12 +129,12 @@ async fn models_and_what_is_inside() {
         Err("a.many[1].x: invalid type: string \"far\", expected i32"),
     )
     .await;
-    // A model that the language model has written as text.
+    // An object that the model has sent as text.
     check::<Point>(json!("{\"x\": 4}"), Ok("Point { x: 4, y: None }")).await;
 }
 
 #[tokio::test]
-async fn unions_try_every_member() {
+async fn every_member_of_a_union_is_tried() {
     check::<Either>(json!({"x": 1}), Ok("Point(Point { x: 1, y: None })")).await;
     // google-genai fails here: its first model of a union that does not fit ends the search.
     check::<Either>(json!({"name": "n"}), Ok("Strict(Strict { name: \"n\" })")).await;
@@ -150,7 +150,7 @@ async fn unions_try_every_member() {
 }
 
 #[tokio::test]
-async fn options_and_enums() {
+async fn options_and_enums_are_parsed() {
     #[derive(Debug, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     enum Colour {

@@ -1,10 +1,10 @@
-//! What a program takes in with the SDK.
+//! Dependencies of the SDK.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 #[test]
-fn the_sdk_is_light() {
+fn the_sdk_has_few_dependencies() {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--package", "toolgate", "--edges", "normal", "--prefix", "none"])
         .args(["--format", "{p}", "--offline"])

@@ -1,4 +1,4 @@
-//! Every example runs without a key, and prints what it says it prints.
+//! Every example runs without a key and prints its documented output.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -9,7 +9,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
 }
 
-/// Where cargo puts the examples, beside the folder of this test.
+/// Folder of the built examples, beside the folder of this test.
 fn built() -> PathBuf {
     let status = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--package", "toolgate", "--examples"])
@@ -21,8 +21,8 @@ fn built() -> PathBuf {
     this.ancestors().nth(2).unwrap().join("examples")
 }
 
-/// What stands between the fences at the top of a file.
-fn promised(source: &str) -> String {
+/// Documented output: the code block at the top of a file.
+fn documented(source: &str) -> String {
     let comment = source.lines().map_while(|line| line.strip_prefix("//!"));
     let lines = comment.map(|line| line.strip_prefix(' ').unwrap_or(line));
     let inside = lines.skip_while(|line| *line != "```text").skip(1);
@@ -30,7 +30,7 @@ fn promised(source: &str) -> String {
 }
 
 #[test]
-fn examples_print_what_they_promise() {
+fn examples_print_their_documented_output() {
     let built = built();
     let mut names = Vec::new();
     for entry in fs::read_dir(folder()).unwrap() {
@@ -55,7 +55,7 @@ fn examples_print_what_they_promise() {
         let output = command.output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(said, promised(&source), "{name} {errors}");
+        assert_eq!(said, documented(&source), "{name} {errors}");
         assert!(output.status.success(), "{name} {errors}");
         names.push(name[..2].to_owned());
     }

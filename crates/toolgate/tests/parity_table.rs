@@ -1,10 +1,10 @@
-//! `docs/parity.md` promises a test for every row.
+//! `docs/parity.md` names a test in every row.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
 use std::path::Path;
 
-/// All Rust below a folder, as one text.
+/// Appends all Rust files below a folder to `text`.
 fn rust(folder: &Path, text: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -35,7 +35,7 @@ fn r018_every_row_has_a_test() {
                 let name = name.rsplit("::").next().unwrap();
                 code.contains(&format!("fn {name}("))
             };
-            assert!(exists, "there is no {name}: {row}");
+            assert!(exists, "no test {name}: {row}");
         }
         rows += 1;
     }

@@ -1,4 +1,4 @@
-//! Tools from functions, methods, types and declarations: what the model is told of them.
+//! Declarations of tools from functions, methods, types and JSON.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ fn r006_every_type_has_a_schema() {
 }
 
 #[tokio::test]
-async fn arguments_arrive_in_every_form() {
+async fn arguments_are_passed_by_value_and_by_reference() {
     let tools = Toolset::new().with::<many>();
     let said = tools
         .call(
@@ -191,7 +191,7 @@ async fn r011_nested_types_and_unions() {
     let variants = schema["properties"]["shapes"]["items"]["oneOf"].as_array().unwrap();
     assert_eq!(variants[1]["properties"]["kind"]["const"], json!("square"));
     let tools = Toolset::new().with::<measure>();
-    // The second variant of a union is as good as the first.
+    // The second variant of a union is accepted too.
     let arguments = json!({"shapes": [{"kind": "square", "side": 2}, {"kind": "circle", "radius": 1}], "scale": 2});
     assert_eq!(tools.call("measure", &arguments).await.unwrap().to_value(), json!(14.0));
     let error = tools.call("measure", &json!({"shapes": [{"kind": "cube"}], "scale": 1})).await;
@@ -243,7 +243,7 @@ mod returning {
     }
 
     #[tokio::test]
-    async fn r047_anything_that_serialises_is_a_result() {
+    async fn r047_any_serialisable_value_is_a_result() {
         let tools = Toolset::new()
             .with::<text>()
             .with::<object>()
@@ -354,7 +354,7 @@ struct Tree {
 }
 
 #[tokio::test]
-async fn types_that_hold_themselves() {
+async fn recursive_types_have_schemas() {
     let tool = Tool::new("depth", "How deep.", |tree: Tree, _| async move {
         fn depth(tree: &Tree) -> usize {
             1 + tree.children.iter().map(depth).max().unwrap_or(0)
@@ -385,6 +385,6 @@ async fn results_are_described_on_request() {
 }
 
 #[test]
-fn macro_errors_are_for_people() {
+fn macro_errors_are_readable() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

@@ -1,4 +1,4 @@
-//! How tools are run. Time is virtual: nothing waits for a clock.
+//! Execution of tools, in tokio's paused time.
 #![expect(clippy::panic, reason = "tools that panic are the subject")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,7 +29,7 @@ fn burst_blocking() -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r053_thirty_seconds_unless_said_otherwise() {
+async fn r053_the_default_timeout_is_thirty_seconds() {
     let tools = Toolset::new().with::<nap>();
     let start = Instant::now();
     let error = tools.call("nap", &json!({"seconds": 31})).await.unwrap_err();
@@ -99,7 +99,7 @@ fn r050_toolsets_cross_threads() {
     crosses::<Context>();
 }
 
-/// A tool that counts how often it runs.
+/// A tool that counts its runs.
 fn counted(runs: &Arc<AtomicU32>) -> Tool {
     let runs = Arc::clone(runs);
     Tool::new("square", "Squares.", move |(number,): (u32,), _| {
@@ -117,7 +117,7 @@ async fn r166_deterministic_tools_run_once() {
     let runs = Arc::new(AtomicU32::new(0));
     let tools = Toolset::new().tool(counted(&runs).deterministic());
     let (three, four) = (json!([3]), json!([4]));
-    // At the same time, then later, on a copy.
+    // Concurrently, then later, on a clone.
     let (one, two, other) = tokio::join!(
         tools.call("square", &three),
         tools.call("square", &three),
@@ -128,7 +128,7 @@ async fn r166_deterministic_tools_run_once() {
     assert_eq!(other.unwrap().to_value(), json!(16));
     assert_eq!(tools.clone().call("square", &three).await.unwrap().to_value(), json!(9));
     assert_eq!(runs.load(Ordering::Relaxed), 2);
-    // Errors are not kept.
+    // Errors are not cached.
     for _ in 0..2 {
         assert!(tools.call("square", &json!([100_000])).await.is_err());
     }
@@ -143,19 +143,19 @@ async fn r166_deterministic_tools_run_once() {
 }
 
 #[tokio::test]
-async fn r166_results_stay_with_the_object_and_the_state_that_gave_them() {
+async fn r166_cached_results_belong_to_their_object_and_state() {
     struct User(&'static str);
 
     #[tools]
     impl User {
-        /// Who asks.
+        /// Returns the name.
         #[tool(deterministic)]
         fn name(&self) -> &'static str {
             self.0
         }
     }
 
-    /// Who asks, by the state.
+    /// Returns the name in the state.
     #[tool(deterministic)]
     fn state(context: &Context) -> &'static str {
         context.state::<User>().map_or("nobody", |user| user.0)
@@ -172,13 +172,13 @@ async fn r166_results_stay_with_the_object_and_the_state_that_gave_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_number_of_calls_at_a_time_is_limited() {
+async fn the_number_of_concurrent_calls_is_limited() {
     let tools = Toolset::new().with::<nap>().max_parallel(2);
     let start = Instant::now();
     let arguments = json!({"seconds": 20});
     let nap = || tools.call("nap", &arguments);
     let (a, b, c) = tokio::join!(nap(), nap(), nap());
-    // The third waits for twenty seconds and runs for twenty: its time began when it ran.
+    // The third waits twenty seconds for a permit and runs for twenty: waiting does not count.
     assert!(a.is_ok() && b.is_ok() && c.is_ok());
     assert_eq!(start.elapsed(), Duration::from_secs(40));
 }
@@ -206,7 +206,7 @@ async fn sequential_tools_never_overlap() {
 }
 
 #[tokio::test]
-async fn a_blocking_function_learns_that_its_time_is_up() {
+async fn a_blocking_function_is_told_of_its_timeout() {
     let (done, finished) = std::sync::mpsc::channel();
     let done = Arc::new(Mutex::new(done));
     struct Done(Arc<Mutex<std::sync::mpsc::Sender<bool>>>);

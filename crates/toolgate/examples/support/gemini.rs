@@ -1,11 +1,11 @@
-//! Gemini where the environment says how to reach it; else the simulator, with a script.
+//! Gemini if the environment configures it, otherwise the simulator with a script.
 
 use std::error::Error;
 
 use toolgate::Client;
 use toolgate_sim::{RunningSim, Script, Sim, SimConfig};
 
-/// A client, and the simulator that must live as long as it is used.
+/// Returns a client, and the simulator that it depends on.
 pub(crate) async fn client(script: Script) -> Result<(Client, Option<RunningSim>), Box<dyn Error>> {
     if let Ok(client) = Client::from_env() {
         return Ok((client, None));

@@ -1,23 +1,23 @@
-//! Where Gemini is.
+//! URLs of Google's APIs.
 
 use toolgate_core::gemini::Backend;
 
-/// Which of Google's services, and what it needs to know.
+/// Google's service, with the settings that its URLs need.
 #[derive(Clone, Debug)]
 pub(crate) enum Service {
     /// The Gemini Developer API.
     Developer,
-    /// Vertex AI, with a project; without one it takes a key ("express mode").
+    /// Vertex AI. Without a project, it is used with an API key ("express mode").
     Vertex { project: Option<String>, location: String },
 }
 
-/// Where models are.
+/// URLs of the models.
 #[derive(Clone, Debug)]
 pub(crate) struct Address {
     pub(crate) backend: Backend,
-    /// Up to and with `/models`, or what stands in its place.
+    /// URL of the collection of models, up to and including `/models`.
     models: String,
-    /// Where the models are listed.
+    /// URL of the list of models.
     pub(crate) list: String,
 }
 
@@ -26,12 +26,13 @@ impl Address {
         match service {
             Service::Developer => {
                 let base = base.unwrap_or("https://generativelanguage.googleapis.com");
-                let models = format!("{}/{}/models", bare(base), version.unwrap_or("v1beta"));
+                let models =
+                    format!("{}/{}/models", without_slash(base), version.unwrap_or("v1beta"));
                 Self { backend: Backend::Developer, list: models.clone(), models }
             }
             Service::Vertex { project, location } => {
                 let host = match (base, location.as_str()) {
-                    (Some(base), _) => bare(base).to_owned(),
+                    (Some(base), _) => without_slash(base).to_owned(),
                     (None, "global") => "https://aiplatform.googleapis.com".to_owned(),
                     (None, region @ ("us" | "eu")) => {
                         format!("https://aiplatform.{region}.rep.googleapis.com")
@@ -51,10 +52,10 @@ impl Address {
         }
     }
 
-    /// The address of a model; with a `verb`, of what it does.
+    /// URL of a model; with a `verb` (`:generateContent`), of a method.
     pub(crate) fn of(&self, model: &str, verb: &str) -> String {
         let model = model.strip_prefix("models/").unwrap_or(model);
-        // `tunedModels/x` stands beside `models/x`.
+        // `tunedModels/x` is a sibling of `models/x`.
         let (folder, name) = match model.split_once('/') {
             Some((folder, name)) if self.backend == Backend::Developer => (Some(folder), name),
             _ => (None, model),
@@ -70,11 +71,11 @@ impl Address {
     }
 }
 
-fn bare(base: &str) -> &str {
+fn without_slash(base: &str) -> &str {
     base.trim_end_matches('/')
 }
 
-/// A name as it may stand in an address.
+/// Percent-encodes a path segment.
 pub(crate) fn segment(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses() {
+    fn urls_of_models() {
         let google = "https://generativelanguage.googleapis.com/v1beta";
         let developer = Service::Developer;
         check(&developer, None, "gemini-x", &format!("{google}/models/gemini-x:x"));

@@ -1,4 +1,4 @@
-//! Proving who asks.
+//! Authentication of requests.
 
 use std::fmt;
 use std::future::Future;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use toolgate_core::canon::{Failure, FailureKind};
 
-/// How a request proves whom it is from.
+/// Credentials of requests.
 #[derive(Clone)]
 pub(crate) enum Auth {
     Key(String),
     Token(Arc<dyn TokenSource>),
-    /// Nothing: the other side asks for nothing.
-    Nobody,
+    /// No credentials, for servers that need none.
+    None,
 }
 
-/// Gives OAuth tokens, as Vertex AI wants them. A string is a token that never changes; a closure
-/// that returns a future is asked for each request.
+/// Source of OAuth tokens for Vertex AI. A `String` is a fixed token; a closure that returns a future
+/// is called for each request.
 pub trait TokenSource: Send + Sync {
-    /// A token that is good now, without `Bearer`.
+    /// Returns a currently valid token, without `Bearer`.
     fn token(&self) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send + '_>>;
 }
 
@@ -40,18 +40,18 @@ where
 }
 
 impl Auth {
-    /// The header that proves it.
+    /// Returns the authentication header.
     pub(crate) async fn header(&self) -> Result<Option<(String, String)>, Failure> {
         match self {
             Self::Key(key) => Ok(Some(("x-goog-api-key".to_owned(), key.clone()))),
             Self::Token(source) => match source.token().await {
                 Ok(token) => Ok(Some(("authorization".to_owned(), format!("Bearer {token}")))),
                 Err(why) => {
-                    let message = format!("there is no token: {why}");
+                    let message = format!("no access token: {why}");
                     Err(Failure::new(FailureKind::Authentication, message))
                 }
             },
-            Self::Nobody => Ok(None),
+            Self::None => Ok(None),
         }
     }
 }
@@ -61,7 +61,7 @@ impl fmt::Debug for Auth {
         f.write_str(match self {
             Self::Key(_) => "Key(…)",
             Self::Token(_) => "Token(…)",
-            Self::Nobody => "Nobody",
+            Self::None => "None",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! How a client is set up.
+//! Builder of clients.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::{Client, Retries, TokenSource};
 use crate::Error;
 use crate::transport::{Http, Transport};
 
-/// The model, unless something else is said.
-const MODEL: &str = "gemini-3.6-flash";
+/// Model of clients that set none.
+const DEFAULT_MODEL: &str = "gemini-3.6-flash";
 
-/// Sets a [`Client`] up.
+/// Builder of a [`Client`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -51,7 +51,7 @@ impl ClientBuilder {
             auth: None,
             base_url: None,
             api_version: None,
-            model: MODEL.to_owned(),
+            model: DEFAULT_MODEL.to_owned(),
             headers: Vec::new(),
             connect: Duration::from_secs(10),
             timeout: Duration::from_secs(600),
@@ -62,7 +62,7 @@ impl ClientBuilder {
         }
     }
 
-    /// A client as the environment describes it; see [`Client::from_env`].
+    /// Creates a builder from environment variables; see [`Client::from_env`].
     pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let get = |name: &str| env(name).filter(|value| !value.is_empty());
         let mut builder = Self::new();
@@ -87,102 +87,101 @@ impl ClientBuilder {
         Ok(builder)
     }
 
-    /// Authenticates by a key.
+    /// Authenticates with an API key.
     #[must_use]
     pub fn api_key(self, key: impl Into<String>) -> Self {
         Self { auth: Some(Auth::Key(key.into())), ..self }
     }
 
-    /// Authenticates by OAuth tokens: a `String`, or a closure that gives one.
+    /// Authenticates with OAuth tokens: a `String`, or a closure that returns a future of one.
     #[must_use]
     pub fn token(self, source: impl TokenSource + 'static) -> Self {
         Self { auth: Some(Auth::Token(Arc::new(source))), ..self }
     }
 
-    /// Speaks to Vertex AI, in this project and location.
+    /// Uses Vertex AI in this project and location.
     #[must_use]
     pub fn vertex(self, project: impl Into<String>, location: impl Into<String>) -> Self {
         let service = Service::Vertex { project: Some(project.into()), location: location.into() };
         Self { service, ..self }
     }
 
-    /// Speaks to Vertex AI by a key alone ("express mode").
+    /// Uses Vertex AI with an API key only ("express mode").
     #[must_use]
     pub fn vertex_express(self) -> Self {
         let service = Service::Vertex { project: None, location: "global".to_owned() };
         Self { service, ..self }
     }
 
-    /// Speaks to whatever is at this address, up to but without the version.
+    /// Sets the base URL, without the API version.
     #[must_use]
     pub fn base_url(self, url: impl Into<String>) -> Self {
         Self { base_url: Some(url.into()), ..self }
     }
 
-    /// Speaks this version of the API instead of `v1beta` (`v1beta1` on Vertex AI).
+    /// Sets the API version; `v1beta` by default, `v1beta1` on Vertex AI.
     #[must_use]
     pub fn api_version(self, version: impl Into<String>) -> Self {
         Self { api_version: Some(version.into()), ..self }
     }
 
-    /// The model of requests that name none.
+    /// Sets the model of requests that name none.
     #[must_use]
     pub fn model(self, model: impl Into<String>) -> Self {
         Self { model: model.into(), ..self }
     }
 
-    /// Sends this header with every request.
+    /// Adds a header to every request.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into().to_ascii_lowercase(), value.into()));
         self
     }
 
-    /// How long a connection may take to open: 10 seconds, unless said otherwise.
+    /// Sets the timeout for opening a connection; 10 seconds by default.
     #[must_use]
     pub fn connect_timeout(self, timeout: Duration) -> Self {
         Self { connect: timeout, ..self }
     }
 
-    /// How long an answer may take: 10 minutes, unless said otherwise. Of a stream only the
-    /// beginning counts.
+    /// Sets the timeout for an answer, or for the response head of a stream; 10 minutes by default.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// How long a stream may be silent: 5 minutes, unless said otherwise.
+    /// Sets the longest pause within a stream; 5 minutes by default.
     #[must_use]
     pub fn idle_timeout(self, timeout: Duration) -> Self {
         Self { idle: timeout, ..self }
     }
 
-    /// How often requests that failed on the way are sent again.
+    /// Sets the retry policy for failed requests.
     #[must_use]
     pub fn retries(self, retries: Retries) -> Self {
         Self { retries, ..self }
     }
 
-    /// Carries requests in another way than by HTTP.
+    /// Replaces the HTTP transport.
     #[must_use]
     pub fn transport(self, transport: impl Transport + 'static) -> Self {
         Self { transport: Some(Arc::new(transport)), ..self }
     }
 
-    /// Makes the ids of calls the same on every run. For tests: ids must be unique elsewhere.
+    /// Sets the seed of call ids, for reproducible tests. Otherwise ids are random.
     #[must_use]
     pub fn seed(self, seed: u128) -> Self {
         Self { seed: Some(seed), ..self }
     }
 
-    /// The client. Opens no connection yet.
+    /// Builds the client. No connection is opened yet.
     pub fn build(self) -> Result<Client, Error> {
         let auth = match self.auth {
             Some(auth) => auth,
-            // Whoever answers there may not need any.
-            None if self.base_url.is_some() || self.transport.is_some() => Auth::Nobody,
+            // A server of one's own may need no credentials.
+            None if self.base_url.is_some() || self.transport.is_some() => Auth::None,
             None => {
-                let reason = "there is no key: set GEMINI_API_KEY, or give one to the client";
+                let reason = "no API key: set GEMINI_API_KEY, or pass one to the builder";
                 return Err(Error::Configuration(reason.to_owned()));
             }
         };
@@ -207,7 +206,7 @@ impl ClientBuilder {
     }
 }
 
-/// Neither keys nor headers.
+/// Shows neither keys nor headers.
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientBuilder")
@@ -237,11 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn environments() {
+    fn clients_are_configured_by_the_environment() {
         let google = "https://generativelanguage.googleapis.com/v1beta/models/m";
         check(&[("GEMINI_API_KEY", "k")], google);
         check(&[("GOOGLE_API_KEY", "k"), ("GEMINI_API_KEY", "")], google);
-        check(&[], "there is no key: set GEMINI_API_KEY, or give one to the client");
+        check(&[], "no API key: set GEMINI_API_KEY, or pass one to the builder");
         check(&[("TOOLGATE_BASE_URL", "http://h:1")], "http://h:1/v1beta/models/m");
         check(
             &[("GOOGLE_GENAI_USE_VERTEXAI", "true")],

@@ -1,4 +1,4 @@
-//! A client.
+//! Clients.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::link::Link;
 use super::retry::random;
 use crate::Error;
 
-/// The way to Gemini: the Developer API, Vertex AI, or anything that speaks like them. Copies are
-/// cheap and share their connections.
+/// Client of the Developer API, Vertex AI, or a server with the same API. Clones are cheap and share
+/// their connections.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -39,45 +39,45 @@ struct Inner {
     answers: AtomicU64,
 }
 
-/// How many compiled schemas are kept.
-const SCHEMAS: usize = 4096;
+/// Capacity of the cache of compiled schemas.
+const MAX_CACHED_SCHEMAS: usize = 4096;
 
 impl Client {
-    /// A client of the Developer API, with the usual settings.
+    /// Creates a client of the Developer API with default settings.
     pub fn new(api_key: impl Into<String>) -> Result<Self, Error> {
         Self::builder().api_key(api_key).build()
     }
 
-    /// A client as the environment describes it.
+    /// Creates a client from environment variables.
     ///
     /// | variable | meaning |
     /// |---|---|
-    /// | `GOOGLE_API_KEY`, `GEMINI_API_KEY` | the key |
-    /// | `GOOGLE_GENAI_USE_VERTEXAI` | `true`: Vertex AI |
-    /// | `GOOGLE_CLOUD_PROJECT`, `GOOGLE_CLOUD_LOCATION` | where on Vertex AI |
-    /// | `GOOGLE_ACCESS_TOKEN` | an OAuth token |
-    /// | `TOOLGATE_BASE_URL`, `GOOGLE_GEMINI_BASE_URL` | another address |
+    /// | `GOOGLE_API_KEY`, `GEMINI_API_KEY` | API key |
+    /// | `GOOGLE_GENAI_USE_VERTEXAI` | `true` selects Vertex AI |
+    /// | `GOOGLE_CLOUD_PROJECT`, `GOOGLE_CLOUD_LOCATION` | project and location on Vertex AI |
+    /// | `GOOGLE_ACCESS_TOKEN` | OAuth token |
+    /// | `TOOLGATE_BASE_URL`, `GOOGLE_GEMINI_BASE_URL` | base URL |
     pub fn from_env() -> Result<Self, Error> {
         Self::builder_from_env()?.build()
     }
 
-    /// A builder with the usual settings.
+    /// Returns a builder with default settings.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::new()
     }
 
-    /// A builder with the settings that the environment describes.
+    /// Returns a builder with settings from environment variables.
     pub fn builder_from_env() -> Result<ClientBuilder, Error> {
         ClientBuilder::from_env(|name| std::env::var(name).ok())
     }
 
-    /// The model of requests that name none.
+    /// Model of requests that name none.
     pub fn model(&self) -> &str {
         &self.0.model
     }
 
     pub(super) fn assemble(link: Link, model: String, seed: Option<u128>) -> Self {
-        let schemas = Cache::new(SCHEMAS);
+        let schemas = Cache::new(MAX_CACHED_SCHEMAS);
         Self(Arc::new(Inner { link, model, schemas, seed, answers: AtomicU64::new(0) }))
     }
 
@@ -94,7 +94,7 @@ impl Client {
         Target { model: model.to_owned(), backend: self.0.link.address.backend }
     }
 
-    /// Ids for one answer: unique across all of them.
+    /// Generator of ids for one answer, unique across answers.
     pub(crate) fn ids(&self) -> IdGen {
         let number = self.0.answers.fetch_add(1, Ordering::Relaxed);
         IdGen::new(match self.0.seed {
@@ -104,7 +104,7 @@ impl Client {
     }
 }
 
-/// No keys.
+/// Shows no keys.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("link", &self.0.link).field("model", &self.0.model).finish()

@@ -1,4 +1,4 @@
-//! What a client does.
+//! Requests of a client.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -8,13 +8,13 @@ use crate::run::Run;
 use crate::{Chat, Error, EventStream, Request, Response};
 
 impl Client {
-    /// Asks, runs the tools that the model calls, and gives the answer in one piece.
+    /// Sends a request, runs the tools that the model calls, and returns the answer.
     pub async fn generate(&self, request: impl Into<Request>) -> Result<Response, Error> {
         let run = Run::new(self.clone(), request.into())?;
         Box::pin(run.finish(false)).await
     }
 
-    /// Asks, runs the tools that the model calls, and gives what happens as it happens.
+    /// Sends a request, runs the tools that the model calls, and streams the events.
     pub fn stream(&self, request: impl Into<Request>) -> EventStream {
         match Run::new(self.clone(), request.into()) {
             Ok(run) => EventStream::new(run),
@@ -22,9 +22,9 @@ impl Client {
         }
     }
 
-    /// Asks for an answer that is data: JSON that fits `T`. Tools are run on the way; models that
-    /// cannot do both at once are asked in a way that they can. Where calls may come back to the
-    /// caller, use [`Request::output`], [`generate`](Self::generate) and [`Response::parse`].
+    /// Sends a request for JSON output and parses the answer as `T`. Tools are run too, also on models
+    /// that do not support JSON output together with functions. If calls may be returned to the caller,
+    /// use [`Request::output`], [`generate`](Self::generate) and [`Response::parse`] instead.
     ///
     /// ```
     /// # async fn ask(client: toolgate::Client) -> Result<(), toolgate::Error> {
@@ -47,8 +47,7 @@ impl Client {
         response.parse()
     }
 
-    /// Begins a conversation. What `request` says is how it begins: instructions, tools, settings,
-    /// earlier turns.
+    /// Starts a conversation. `request` is its template: instructions, tools, settings, earlier turns.
     pub fn chat(&self, request: Request) -> Chat {
         Chat::new(self.clone(), request)
     }

@@ -1,4 +1,4 @@
-//! One request, and what comes of it.
+//! HTTP requests to the API, without retries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::address::Address;
 use super::auth::Auth;
 use crate::transport::{Body, HttpRequest, HttpResponse, Method, Transport, TransportError};
 
-/// The way to Gemini.
+/// Transport to the API with its URLs, credentials and timeouts.
 pub(crate) struct Link {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) address: Address,
@@ -26,7 +26,7 @@ pub(crate) struct Link {
     pub(crate) retries: Retries,
 }
 
-/// What is asked of a model.
+/// Method of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     CountTokens,
@@ -34,7 +34,7 @@ pub(crate) enum Verb {
     Stream,
 }
 
-/// A request that may be sent several times.
+/// A request that can be sent repeatedly.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     pub(crate) method: Method,
@@ -43,7 +43,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// The same request, asking for the rest of its answer.
+    /// Request for the continuation of an answer.
     pub(crate) fn continued(&self, token: &str) -> Self {
         Self { body: continued(&self.body, token), ..self.clone() }
     }
@@ -59,29 +59,29 @@ impl Link {
         Attempt { method: Method::Post, url: self.address.of(model, suffix), body }
     }
 
-    /// Sends a request once, and reads the whole answer.
+    /// Sends a request once and reads the complete body.
     pub(crate) async fn whole(&self, attempt: &Attempt) -> Result<Vec<u8>, Failure> {
         let read = async {
             let response = self.send(attempt).await?;
-            response.bytes().await.map_err(lost)
+            response.bytes().await.map_err(transport_failure)
         };
-        timeout(self.timeout, read).await.unwrap_or_else(|_| Err(late(self.timeout)))
+        timeout(self.timeout, read).await.unwrap_or_else(|_| Err(timeout_failure(self.timeout)))
     }
 
-    /// Sends a request once; the body is still to come.
+    /// Sends a request once. Returns the body after the response head.
     pub(crate) async fn open(&self, attempt: &Attempt) -> Result<Body, Failure> {
         let sent = timeout(self.timeout, self.send(attempt)).await;
-        sent.unwrap_or_else(|_| Err(late(self.timeout))).map(|response| response.body)
+        sent.unwrap_or_else(|_| Err(timeout_failure(self.timeout))).map(|response| response.body)
     }
 
-    /// The next bytes of a stream; `None` at its end.
+    /// Returns the next bytes of a stream; `None` at its end.
     pub(crate) async fn next(&self, body: &mut Body) -> Result<Option<Vec<u8>>, Failure> {
         match timeout(self.idle, body.next()).await {
             Ok(None) => Ok(None),
             Ok(Some(Ok(bytes))) => Ok(Some(bytes)),
-            Ok(Some(Err(error))) => Err(lost(error)),
+            Ok(Some(Err(error))) => Err(transport_failure(error)),
             Err(_) => {
-                let message = format!("Gemini was silent for {:?}", self.idle);
+                let message = format!("Gemini sent nothing for {:?}", self.idle);
                 Err(Failure::new(FailureKind::Timeout, message))
             }
         }
@@ -99,22 +99,22 @@ impl Link {
         headers.extend(self.auth.header().await?);
         headers.extend(self.headers.iter().cloned());
         let request = HttpRequest { method, url, headers, body };
-        let response = self.transport.send(request).await.map_err(lost)?;
+        let response = self.transport.send(request).await.map_err(transport_failure)?;
         let status = response.status;
         if (200..300).contains(&status) {
             return Ok(response);
         }
-        let body = response.bytes().await.map_err(lost)?;
+        let body = response.bytes().await.map_err(transport_failure)?;
         Err(decode_error(status, &body))
     }
 }
 
-fn lost(error: TransportError) -> Failure {
+fn transport_failure(error: TransportError) -> Failure {
     let kind = if error.unreachable { FailureKind::Overloaded } else { FailureKind::Cut };
     Failure::new(kind, error.message)
 }
 
-fn late(limit: Duration) -> Failure {
+fn timeout_failure(limit: Duration) -> Failure {
     Failure::new(FailureKind::Timeout, format!("Gemini did not answer within {limit:?}"))
 }
 

@@ -1,10 +1,10 @@
-//! The way to Gemini.
+//! Clients of the Gemini API.
 
 mod address;
 mod auth;
 mod builder;
-mod calls;
 mod core;
+mod generate;
 mod link;
 mod models;
 mod retry;

@@ -1,4 +1,4 @@
-//! Which models there are, and how much a request is.
+//! Models and token counts.
 
 use serde_json::Value;
 use tokio::time::sleep;
@@ -14,28 +14,28 @@ use crate::{Error, Request};
 /// A model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// What requests call it.
+    /// Name in requests.
     pub name: String,
-    /// What people call it.
+    /// Display name.
     pub display_name: Option<String>,
-    /// How many tokens a request may have.
+    /// Maximum number of input tokens.
     pub input_token_limit: Option<u64>,
-    /// How many tokens an answer may have.
+    /// Maximum number of output tokens.
     pub output_token_limit: Option<u64>,
-    /// What it can be asked: `generateContent`, ….
+    /// Supported methods, such as `generateContent`.
     pub methods: Vec<String>,
-    /// All that Gemini says about it.
+    /// The complete answer of the API.
     pub raw: Value,
 }
 
-/// How much a request is.
+/// Token count of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenCount {
-    /// All tokens.
+    /// Total number of tokens.
     pub total: u64,
-    /// Those that are in the cache.
+    /// Number of cached tokens.
     pub cached: Option<u64>,
-    /// All that Gemini says about it.
+    /// The complete answer of the API.
     pub raw: Value,
 }
 
@@ -54,13 +54,13 @@ impl Client {
         let encoded = encode_count_tokens(&canon, &target, &options)?;
         let attempt = self.link().attempt(&target.model, Verb::CountTokens, encoded.body);
         let raw = self.json(&attempt).await?;
-        // Zero is left out.
+        // Gemini omits zero.
         let total = raw.get("totalTokens").and_then(Value::as_u64).unwrap_or(0);
         let cached = raw.get("cachedContentTokenCount").and_then(Value::as_u64);
         Ok(TokenCount { total, cached, raw })
     }
 
-    /// All models.
+    /// Lists all models.
     pub async fn models(&self) -> Result<Vec<Model>, Error> {
         let mut models = Vec::new();
         let mut page = String::new();
@@ -85,7 +85,7 @@ impl Client {
         }
     }
 
-    /// One model, by its name.
+    /// Returns one model by name.
     pub async fn model_info(&self, name: &str) -> Result<Model, Error> {
         let url = self.link().address.of(name, "");
         let raw = self.json(&Attempt { method: Method::Get, url, body: Vec::new() }).await?;
@@ -100,12 +100,12 @@ impl Client {
                     Ok(json) => return Ok(json),
                     Err(error) => Failure::new(
                         FailureKind::UpstreamProtocol,
-                        format!("Gemini said something that is no JSON: {error}"),
+                        format!("Gemini answered with invalid JSON: {error}"),
                     ),
                 },
                 Err(failure) => failure,
             };
-            match self.link().retries.wait(number, &failure) {
+            match self.link().retries.delay_after(number, &failure) {
                 Some(wait) => sleep(wait).await,
                 None => return Err(Error::failed(failure)),
             }

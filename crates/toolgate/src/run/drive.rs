@@ -1,4 +1,4 @@
-//! The driver.
+//! The driver of one request.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::tool::ToolError;
 use crate::toolset::{Finished, Invocation};
 use crate::{Call, CallResult, Client, Decision, Error, Event, Request, Response};
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(super) client: Client,
     pub(super) request: Request,
     pub(crate) emitter: Emitter,
-    /// How many of the request's turns are not the loop's.
+    /// Number of turns before those of the loop.
     given: usize,
     tool_loop: Option<ToolLoop>,
-    /// What the last request could not say.
+    /// Losses of the last request.
     pub(super) losses: Losses,
-    /// How many calls the caller has seen.
+    /// Number of calls returned to the caller.
     pub(super) calls: usize,
 }
 
@@ -51,7 +51,7 @@ impl Run {
         })
     }
 
-    /// Gives the results that a response waits for.
+    /// Sets the results that a response waits for.
     pub(crate) fn resume(
         &mut self,
         results: impl IntoIterator<Item = CallResult>,
@@ -61,8 +61,8 @@ impl Run {
         tool_loop.resume(results).map_err(|_| Error::NothingToResume)
     }
 
-    /// The turns that would follow if the caller gave no results any more.
-    pub(crate) fn give_up(mut self) -> Vec<Turn<'static>> {
+    /// Turns that follow if the open calls never get results.
+    pub(crate) fn abandon(mut self) -> Vec<Turn<'static>> {
         let outcome = self.tool_loop.take().and_then(ToolLoop::into_outcome);
         match outcome.map(|outcome| outcome.end) {
             Some(End::Calls { paused, .. }) => paused.resume(Vec::new()).turns,
@@ -70,20 +70,20 @@ impl Run {
         }
     }
 
-    /// Goes on to the end.
+    /// Runs the request to its end.
     pub(crate) async fn finish(mut self, streamed: bool) -> Result<Response, Error> {
         let mut tool_loop = match self.tool_loop.take() {
             Some(resumed) => resumed,
             None => self.new_loop(streamed),
         };
         self.drive(&mut tool_loop, streamed).await.map_err(|error| {
-            // The loop says what it waits for, and is given it.
+            // Unreachable unless this driver and the loop disagree about the step.
             Error::failed(Failure::new(FailureKind::Internal, error.to_string()))
         })?;
         let outcome = match tool_loop.step() {
             Step::Done(outcome) => outcome.clone(),
             Step::Generate(_) | Step::RunTools(_) => {
-                let failure = Failure::new(FailureKind::Internal, "the loop has not ended");
+                let failure = Failure::new(FailureKind::Internal, "the tool loop has not ended");
                 return Err(Error::failed(failure));
             }
         };
@@ -121,7 +121,7 @@ impl Run {
                     let answer = tokio::select! {
                         biased;
                         () = cancel.cancelled() => None,
-                        answer = Box::pin(self.ask(&mut relay, streamed)) => Some(answer),
+                        answer = Box::pin(self.round(&mut relay, streamed)) => Some(answer),
                     };
                     match answer {
                         None => tool_loop.cancel(),
@@ -147,11 +147,13 @@ impl Run {
                 Step::Done(_) => return Ok(()),
             }
             let (emitter, calls) = (&self.emitter, &mut self.calls);
-            relay.settle(tool_loop, &mut |event: &canon::Event<'_>| emitter.said(event, calls));
+            relay.settle(tool_loop, &mut |event: &canon::Event<'_>| {
+                emitter.emit_upstream(event, calls)
+            });
         }
     }
 
-    /// Asks whether calls may be run, runs those that may, and gives all results in order.
+    /// Gets approval for the calls, runs the approved ones, and returns all results in order.
     async fn run_tools(&self, calls: &[CanonCall<'static>]) -> Vec<ToolResult<'static>> {
         let seen: Vec<_> = calls.iter().map(Call::new).collect();
         let mut decisions = Vec::with_capacity(calls.len());

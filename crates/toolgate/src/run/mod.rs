@@ -1,6 +1,6 @@
-//! Driving the core's loop: asking the model, running tools, until there is an answer.
+//! Driver of the core's tool loop: sends requests and runs tools until there is an answer.
 
-mod ask;
 mod drive;
+mod round;
 
 pub(crate) use drive::Run;

@@ -1,4 +1,4 @@
-//! One round: a request, and its answer as events.
+//! One round: a request with its retries, decoded into events.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::Event;
 use crate::client::{Attempt, Verb};
 
 impl Run {
-    /// Asks once, or again where the request was lost on the way and nobody has seen anything.
-    pub(super) async fn ask(
+    /// Sends the request of a round. Retries it as long as the caller has seen no part of the answer.
+    pub(super) async fn round(
         &mut self,
         relay: &mut Relay,
         streamed: bool,
@@ -34,22 +34,22 @@ impl Run {
         let attempt = self.client.link().attempt(&target.model, verb, body);
         let mut number = 1;
         loop {
-            self.hear(&attempt, &exchange, relay, streamed).await;
+            self.attempt(&attempt, &exchange, relay, streamed).await;
             let failure = match relay.round() {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            let wait = self.client.link().retries.wait(number, &failure);
+            let wait = self.client.link().retries.delay_after(number, &failure);
             let Some(wait) = wait.filter(|_| !relay.is_committed()) else { return Err(failure) };
-            warn!(attempt = number, ?wait, "{failure}; the request is sent again");
+            warn!(attempt = number, ?wait, "{failure}, retrying");
             self.emitter.emit(Event::Retry { failure, wait });
             sleep(wait).await;
             number += 1;
         }
     }
 
-    /// Sends the request, and passes on all that is said to it.
-    async fn hear(
+    /// Sends the request once and relays the events of its answer.
+    async fn attempt(
         &mut self,
         attempt: &Attempt,
         exchange: &Arc<Exchange>,
@@ -58,31 +58,31 @@ impl Run {
     ) {
         let mut decoder = StreamDecoder::new(Arc::clone(exchange), self.client.ids());
         let (client, emitter, calls) = (&self.client, &self.emitter, &mut self.calls);
-        let mut said = |event: &canon::Event<'_>| {
-            relay.feed(event, &mut |event: &canon::Event<'_>| emitter.said(event, calls));
+        let mut relay_event = |event: &canon::Event<'_>| {
+            relay.feed(event, &mut |event: &canon::Event<'_>| emitter.emit_upstream(event, calls));
         };
         let link = client.link();
-        let heard = async {
+        let received = async {
             let mut attempt = Cow::Borrowed(attempt);
-            // An answer that Gemini stops in the middle goes on in the answer to the next request.
+            // An answer that Gemini pauses continues in the answer to the next request.
             for left in (0..=MAX_CONTINUATIONS).rev() {
                 if streamed {
                     let mut body = link.open(&attempt).await?;
                     while let Some(bytes) = link.next(&mut body).await? {
-                        decoder.feed(&bytes, &mut said);
+                        decoder.feed(&bytes, &mut relay_event);
                     }
                 } else {
-                    decoder.feed(&link.whole(&attempt).await?, &mut said);
+                    decoder.feed(&link.whole(&attempt).await?, &mut relay_event);
                 }
-                let rest = if left > 0 { decoder.pause(&mut said) } else { None };
+                let rest = if left > 0 { decoder.pause(&mut relay_event) } else { None };
                 let Some(token) = rest else { break };
                 attempt = Cow::Owned(attempt.continued(&token));
             }
             Ok(())
         };
-        if let Err(failure) = heard.await {
-            decoder.abort(failure, &mut said);
+        if let Err(failure) = received.await {
+            decoder.abort(failure, &mut relay_event);
         }
-        decoder.finish(&mut said);
+        decoder.finish(&mut relay_event);
     }
 }

@@ -1,16 +1,16 @@
-//! From the model's arguments to a Rust type.
+//! Parsing of the model's arguments.
 
 use serde::de::DeserializeOwned;
 
 use super::ToolError;
 
-/// Reads arguments, and says which one is wrong where one is.
+/// Parses arguments. The error names the invalid one.
 pub(crate) fn bind<T: DeserializeOwned>(json: &str) -> Result<T, ToolError> {
     let mut reader = serde_json::Deserializer::from_str(json);
     serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let at = error.path().to_string();
         let why = error.into_inner().to_string();
-        // Where in one line of JSON it is helps nobody.
+        // The position within a single line of JSON does not help.
         let why = why.split(" at line ").next().unwrap_or_default();
         ToolError::Arguments(if at == "." { why.to_owned() } else { format!("{at}: {why}") })
     })

@@ -1,4 +1,4 @@
-//! What a tool is told beside its arguments.
+//! Context of a call.
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -7,21 +7,20 @@ use std::sync::Arc;
 
 use crate::Cancel;
 
-/// What a tool is told beside its arguments: which call it is, what the program shares with its
-/// tools, and whether anybody still waits for the result.
+/// Context of a call: its id, the program's shared state, and the cancellation token.
 ///
-/// A function takes it as an argument of type `Context` or `&Context`, in any place; the model does
-/// not see it. `Context::default()` is for calling the function directly.
+/// A function takes it as an argument of type `Context` or `&Context`, in any position; it is not
+/// part of the schema. `Context::default()` is for calling the function directly.
 ///
 /// ```
 /// use toolgate::{Context, Toolset, tool};
 ///
 /// struct Greeting(&'static str);
 ///
-/// /// Greets somebody.
+/// /// Greets a person.
 /// #[tool]
 /// fn greet(context: &Context, name: String) -> Result<String, &'static str> {
-///     let Greeting(word) = context.state().ok_or("nobody has said how to greet")?;
+///     let Greeting(word) = context.state().ok_or("no greeting is set")?;
 ///     Ok(format!("{word}, {name}!"))
 /// }
 ///
@@ -45,28 +44,27 @@ impl Context {
         Self(Arc::new(Inner { call_id, tool, cancel, state }))
     }
 
-    /// The id of the call; empty where the function is called directly.
+    /// Id of the call; empty if the function is called directly.
     pub fn call_id(&self) -> &str {
         &self.0.call_id
     }
 
-    /// The name by which the model called the tool.
+    /// Name of the called tool.
     pub fn tool(&self) -> &str {
         &self.0.tool
     }
 
-    /// What was given to [`Toolset::state`](crate::Toolset::state), by its type.
+    /// Value of this type from [`Toolset::state`](crate::Toolset::state).
     pub fn state<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.0.state.get()
     }
 
-    /// Is cancelled when the request is, or when the tool's time is up.
+    /// Token that is cancelled with the request, or when the call times out.
     pub fn cancel(&self) -> &Cancel {
         &self.0.cancel
     }
 
-    /// Whether nobody waits for the result any more. A function that is not `async` goes on until
-    /// it looks.
+    /// Whether the result is no longer needed. A function that is not `async` should check it.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancel.is_cancelled()
     }
@@ -81,7 +79,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// What a program shares with its tools, by type.
+/// Shared state of the program, by type.
 #[derive(Clone, Default)]
 pub(crate) struct State(BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>);
 

@@ -1,10 +1,10 @@
-//! A function as it is declared to the model.
+//! Declarations of functions.
 
 use serde_json::{Map, Value};
 use toolgate_core::canon::SchemaForm;
 use toolgate_core::json::Raw;
 
-/// A function as it is declared to the model.
+/// Declaration of a function.
 #[derive(Clone, Debug)]
 pub(crate) struct Declaration {
     pub(crate) name: String,
@@ -14,9 +14,9 @@ pub(crate) struct Declaration {
     pub(crate) form: SchemaForm,
 }
 
-/// A declaration that cannot be understood.
+/// Error in a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the declaration cannot be used: {reason}")]
+#[error("invalid declaration: {reason}")]
 pub struct BadDeclaration {
     reason: String,
 }
@@ -34,7 +34,7 @@ impl Declaration {
         Self { name, description, parameters, response: None, form }
     }
 
-    /// Reads a `FunctionDeclaration` of Gemini's, in either spelling of its names.
+    /// Parses Gemini's `FunctionDeclaration`, with names in camelCase or snake_case.
     pub(crate) fn parse(json: &Value) -> Result<Self, BadDeclaration> {
         let refuse = |reason: String| BadDeclaration { reason };
         let Value::Object(members) = json else {
@@ -69,7 +69,7 @@ impl<'a> Members<'a> {
             | Value::String(_)
             | Value::Array(_) => Err(format!("`{key}` is not an object")),
         };
-        let (place, schema) = match key {
+        let (slot, schema) = match key {
             "name" => return once(&mut self.name, key, value),
             "description" => return once(&mut self.description, key, value),
             "parameters" => (&mut self.parameters, schema(SchemaForm::Gemini)?),
@@ -80,12 +80,12 @@ impl<'a> Members<'a> {
             "responseJsonSchema" | "response_json_schema" => {
                 (&mut self.response, schema(SchemaForm::JsonSchema)?)
             }
-            other => return Err(format!("`{other}` is not a member that is known")),
+            other => return Err(format!("unknown member `{other}`")),
         };
-        if place.is_some() {
+        if slot.is_some() {
             return Err(format!("`{key}` is given in two forms"));
         }
-        *place = schema;
+        *slot = schema;
         Ok(())
     }
 
@@ -115,8 +115,8 @@ impl<'a> Members<'a> {
     }
 }
 
-fn once<'a>(place: &mut Option<&'a Value>, key: &str, value: &'a Value) -> Result<(), String> {
-    if place.replace(value).is_some() { Err(format!("`{key}` is given twice")) } else { Ok(()) }
+fn once<'a>(slot: &mut Option<&'a Value>, key: &str, value: &'a Value) -> Result<(), String> {
+    if slot.replace(value).is_some() { Err(format!("`{key}` is given twice")) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r012_raw_declarations_are_taken() {
+    fn r012_json_declarations_are_parsed() {
         let json = json!({
             "name": "look",
             "description": "Looks.",
@@ -143,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn broken_declarations_say_what_is_wrong() {
+    fn invalid_declarations_name_the_fault() {
         for (json, want) in [
             (json!([]), "it is not an object"),
             (json!({"description": "x"}), "it has no `name`"),
             (json!({"name": ""}), "its `name` is empty"),
             (json!({"name": 1}), "`name` is not a string"),
             (json!({"name": "a", "parameters": []}), "`parameters` is not an object"),
-            (json!({"name": "a", "behaviour": "x"}), "`behaviour` is not a member that is known"),
+            (json!({"name": "a", "behaviour": "x"}), "unknown member `behaviour`"),
             (
                 json!({"name": "a", "parameters": {}, "parametersJsonSchema": {}}),
                 "`parametersJsonSchema` is given in two forms",

@@ -1,4 +1,4 @@
-//! A tool.
+//! Tools.
 
 use std::fmt;
 use std::fmt::Display;
@@ -20,16 +20,16 @@ use super::declaration::Declaration;
 use super::schema::{is_empty_object, schema_of};
 use super::{BadDeclaration, Context, IntoOutput, Output, ToolError};
 
-/// Something that the model may call.
+/// A function that the model may call.
 ///
-/// | made from | by |
+/// | source | constructor |
 /// |---|---|
 /// | a function | [`#[tool]`](macro@crate::tool) and [`Toolset::with`](crate::Toolset::with) |
 /// | a method | `#[tool]`, then `object.method_tool()` or [`#[tools]`](macro@crate::tools) |
 /// | a type and a closure | [`Tool::new`] |
 /// | a JSON declaration and a closure | [`Tool::from_json`] |
-/// | a type alone, for the caller to run | [`Tool::declared`] |
-/// | a JSON declaration alone | [`Tool::declared_json`] |
+/// | a type, with calls returned to the caller | [`Tool::declared`] |
+/// | a JSON declaration, with calls returned to the caller | [`Tool::declared_json`] |
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -38,11 +38,11 @@ use super::{BadDeclaration, Context, IntoOutput, Output, ToolError};
 ///
 /// #[derive(Deserialize, JsonSchema)]
 /// struct Sum {
-///     /// What to add up.
+///     /// The numbers.
 ///     numbers: Vec<f64>,
 /// }
 ///
-/// let sum = Tool::new("sum", "Adds numbers up.", |sum: Sum, _| async move {
+/// let sum = Tool::new("sum", "Adds numbers.", |sum: Sum, _| async move {
 ///     Ok::<_, String>(sum.numbers.iter().sum::<f64>())
 /// });
 /// assert_eq!(sum.name(), "sum");
@@ -58,14 +58,14 @@ pub struct Tool {
     deterministic: bool,
 }
 
-/// Runs a call.
+/// Handler of calls.
 pub(crate) type Handler = Arc<dyn Fn(&str, Context) -> Running + Send + Sync>;
 type Running = BoxFuture<'static, Result<Output, ToolError>>;
 
 impl Tool {
-    /// A tool from the type of its arguments and a closure that runs it.
+    /// Creates a tool from the type of its arguments and a closure.
     ///
-    /// The closure is given the arguments and the [`Context`]; its error is told to the model.
+    /// The closure gets the arguments and the [`Context`]; its error is sent to the model.
     pub fn new<A, F, R, T, E>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -83,12 +83,12 @@ impl Tool {
         })
     }
 
-    /// A tool from a declaration as Gemini takes it, and a closure that runs it.
+    /// Creates a tool from a Gemini declaration and a closure.
     ///
     /// The declaration has `name`, `description`, and either `parametersJsonSchema` (any JSON
-    /// Schema) or `parameters` (Gemini's own form). Arguments of the model's that do not fit are
-    /// answered to it; those of a program's, by [`Toolset::call`](crate::Toolset::call) or
-    /// [`Decision::Change`](crate::Decision::Change), are the closure's to refuse.
+    /// Schema) or `parameters` (Gemini's own form). Arguments of the model that do not fit are reported
+    /// back to it. Arguments from [`Toolset::call`](crate::Toolset::call) or
+    /// [`Decision::Change`](crate::Decision::Change) are not checked; the closure must.
     pub fn from_json<F, R, T, E>(declaration: &Value, run: F) -> Result<Self, BadDeclaration>
     where
         F: Fn(Value, Context) -> R + Send + Sync + 'static,
@@ -103,8 +103,8 @@ impl Tool {
         Ok(Self { handler: Some(handler), ..Self::declared_json(declaration)? })
     }
 
-    /// A tool that the caller runs: its calls come back in the
-    /// [`Response`](crate::Response::calls).
+    /// Creates a tool without a handler: its calls are returned in
+    /// [`Response::calls`](crate::Response::calls).
     pub fn declared<A: JsonSchema>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -112,57 +112,57 @@ impl Tool {
         Self::declare(Declaration::new(name.into(), description.into(), parameters::<A>()))
     }
 
-    /// A tool that the caller runs, from a declaration as Gemini takes it.
+    /// Creates a tool without a handler from a Gemini declaration.
     pub fn declared_json(declaration: &Value) -> Result<Self, BadDeclaration> {
         Declaration::parse(declaration).map(Self::declare)
     }
 
-    /// Gives the tool so much time, instead of the toolset's usual time.
+    /// Sets the timeout of a call, instead of the toolset's.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// Never runs at the same time as itself or another sequential tool; several calls run in the
-    /// order in which the model made them.
+    /// Makes the tool sequential: it never runs concurrently with itself or another sequential tool, and
+    /// several calls run in the model's order.
     #[must_use]
     pub fn sequential(self) -> Self {
         Self { sequential: true, ..self }
     }
 
-    /// The same arguments always give the same result, so a result may be used again.
+    /// Makes the tool deterministic: results may be cached by arguments.
     #[must_use]
     pub fn deterministic(self) -> Self {
         Self { deterministic: true, ..self }
     }
 
-    /// Tells the model what the result looks like.
+    /// Adds the schema of the result to the declaration.
     #[must_use]
     pub fn returns<T: JsonSchema>(self) -> Self {
         Self { response: Raw::of(&schema_of::<T>()), ..self }
     }
 
-    /// What it is called.
+    /// Name of the tool.
     pub fn name(&self) -> &str {
         &self.declaration.name
     }
 
-    /// What the model reads about it.
+    /// Description of the tool.
     pub fn description(&self) -> &str {
         &self.declaration.description
     }
 
-    /// The schema of its arguments; `None` where it takes none.
+    /// Schema of the arguments; `None` if there are none.
     pub fn parameters(&self) -> Option<Value> {
         self.declaration.parameters.as_ref().and_then(Raw::to)
     }
 
-    /// What of these arguments does not fit the schema.
+    /// Violations of the schema by these arguments.
     pub fn violations(&self, arguments: &Value) -> Vec<Loss> {
         Raw::of(arguments).map_or_else(Vec::new, |raw| self.checker.violations(&raw))
     }
 
-    /// Whether something runs it here. If not, its calls come back to the caller.
+    /// Whether the tool has a handler. Otherwise its calls are returned to the caller.
     pub fn is_callable(&self) -> bool {
         self.handler.is_some()
     }
@@ -214,7 +214,7 @@ impl Tool {
         self.deterministic
     }
 
-    /// As the conversation declares it.
+    /// Canonical declaration of the tool number `at`.
     pub(crate) fn to_function(&self, at: usize) -> Function<'static> {
         let Declaration { name, description, parameters, form, .. } = &*self.declaration;
         Function {
@@ -230,7 +230,7 @@ impl Tool {
     }
 }
 
-/// Names only: a closure may hold secrets.
+/// Shows the name only: a closure may hold secrets.
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tool")
@@ -240,16 +240,15 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// A function that is a tool. [`#[tool]`](macro@crate::tool) implements it for a type of the
-/// function's name.
+/// Implemented by [`#[tool]`](macro@crate::tool) for a type with the function's name.
 pub trait FunctionTool {
-    /// The tool.
+    /// Returns the tool.
     fn tool() -> Tool;
 }
 
-/// An object some of whose methods are tools. [`#[tools]`](macro@crate::tools) implements it.
+/// Implemented by [`#[tools]`](macro@crate::tools) for a type whose methods are tools.
 pub trait ToolProvider {
-    /// The tools, in the order of the methods.
+    /// Returns the tools, in the order of the methods.
     fn tools(self: &Arc<Self>) -> Vec<Tool>;
 }
 

@@ -1,38 +1,38 @@
-//! Why a call has no result.
+//! Errors of calls.
 
 use std::time::Duration;
 
-/// Why a call has no result. The model is told the text.
+/// Error of a call. The text is sent to the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
-    /// The arguments are not what the tool takes. The model's fault; it may try again.
+    /// Invalid arguments. The model's fault; it may correct them.
     #[error("{0}")]
     Arguments(String),
     /// The request was cancelled.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The tool is only declared: its calls are the caller's to answer.
+    /// The tool has no handler.
     #[error("`{0}` is declared, but nothing runs it here")]
     Declared(String),
-    /// Whoever was asked said no.
+    /// The call was not approved.
     #[error("the call was denied: {0}")]
     Denied(String),
-    /// The tool said so.
+    /// The tool returned an error.
     #[error("{0}")]
     Failed(String),
-    /// There is no such tool.
+    /// Unknown tool.
     #[error("function not found: `{tool}`; there is {}", listed(.known))]
     NotFound {
-        /// What was called.
+        /// Name in the call.
         tool: String,
-        /// What could have been.
+        /// Known names.
         known: Vec<String>,
     },
     /// The tool panicked. The program's fault.
     #[error("the tool panicked: {0}")]
     Panicked(String),
-    /// The tool took too long.
+    /// The call timed out.
     #[error("the tool took longer than {0:?} and was given up")]
     TimedOut(Duration),
 }

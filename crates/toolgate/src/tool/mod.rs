@@ -1,4 +1,4 @@
-//! Tools: what the model may call, and what runs when it does.
+//! Tools: declarations and handlers.
 
 mod bind;
 mod context;

@@ -1,4 +1,4 @@
-//! What a tool gives back.
+//! Outputs of tools.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,8 +9,7 @@ use toolgate_core::json::{Kind, Raw, Text};
 
 use super::ToolError;
 
-/// What a tool gives back, where a value that can be serialised is not enough: words, JSON, media,
-/// or several of them.
+/// Output of a tool, if a serialised value is not enough: text, JSON, media, or several of them.
 ///
 /// ```
 /// use toolgate::Output;
@@ -22,41 +21,41 @@ use super::ToolError;
 pub struct Output(Vec<ResultPart<'static>>);
 
 impl Output {
-    /// Words.
+    /// Creates an output with a text.
     pub fn text(text: impl AsRef<str>) -> Self {
         Self::default().and_text(text)
     }
 
-    /// A JSON value.
+    /// Creates an output with a JSON value.
     pub fn json(value: &Value) -> Self {
         Self(Raw::of(value).map(ResultPart::Json).into_iter().collect())
     }
 
-    /// A picture or document, by its MIME type and bytes.
+    /// Creates an output with an image or document.
     pub fn media(mime: impl Into<String>, bytes: impl AsRef<[u8]>) -> Self {
         Self::default().and_media(mime, bytes)
     }
 
-    /// Adds words.
+    /// Adds a text.
     #[must_use]
     pub fn and_text(mut self, text: impl AsRef<str>) -> Self {
         self.0.push(ResultPart::Text(Text::new(text.as_ref())));
         self
     }
 
-    /// Adds a picture or document, by its MIME type and bytes.
+    /// Adds an image or document.
     #[must_use]
     pub fn and_media(mut self, mime: impl Into<String>, bytes: impl AsRef<[u8]>) -> Self {
         self.0.push(ResultPart::Media(inline_media(mime, bytes)));
         self
     }
 
-    /// What it is made of.
+    /// Parts of the output.
     pub fn parts(&self) -> &[ResultPart<'static>] {
         &self.0
     }
 
-    /// The words or the JSON value; several pieces are an array. Media are left out.
+    /// Text or JSON value; several parts become an array. Media are omitted.
     pub fn to_value(&self) -> Value {
         let mut values: Vec<Value> = self
             .0
@@ -71,9 +70,11 @@ impl Output {
     }
 
     pub(crate) fn serialised<T: Serialize + ?Sized>(value: &T) -> Result<Self, ToolError> {
-        let json = serde_json::to_string(value)
-            .map_err(|error| ToolError::Failed(format!("the result is no JSON: {error}")))?;
-        let raw = Raw::parse(json).ok_or_else(|| ToolError::from("the result is no JSON"))?;
+        let json = serde_json::to_string(value).map_err(|error| {
+            ToolError::Failed(format!("the result cannot be serialised: {error}"))
+        })?;
+        let raw =
+            Raw::parse(json).ok_or_else(|| ToolError::from("the result cannot be serialised"))?;
         let part = match raw.kind() {
             Kind::String => raw.into_text().map(ResultPart::Text),
             Kind::Array | Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
@@ -83,8 +84,8 @@ impl Output {
         Ok(Self(part.into_iter().collect()))
     }
 
-    /// As the conversation keeps it. An object would be Gemini's `response` itself, where a member
-    /// called `error` means failure, so it is wrapped like every other value.
+    /// Canonical content. An object is wrapped like every other value: as Gemini's `response` itself, a
+    /// member called `error` would mean failure.
     pub(crate) fn into_content(self) -> Vec<ResultPart<'static>> {
         match <[_; 1]>::try_from(self.0) {
             Ok([ResultPart::Json(raw)]) if raw.kind() == Kind::Object => {
@@ -106,14 +107,13 @@ pub(crate) fn inline_media(mime: impl Into<String>, bytes: impl AsRef<[u8]>) -> 
     }
 }
 
-/// What a tool may return: anything that can be serialised (a string is words for the model), or
-/// an [`Output`].
+/// Return value of a tool: any serialisable value (a string is sent as text), or an [`Output`].
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
     note = "a tool returns something that implements `serde::Serialize`, a `toolgate::Output`, or a `Result` with one of them"
 )]
 pub trait IntoOutput {
-    /// What the model is given.
+    /// Converts the value.
     fn into_output(self) -> Result<Output, ToolError>;
 }
 

@@ -1,8 +1,8 @@
-//! What the code of `#[tool]` is made of.
+//! Support for the code that `#[tool]` generates.
 //!
-//! A function may return a value or a `Result`, under whatever name: `io::Result`, `anyhow::Result`.
-//! A macro sees names only, so the compiler decides: [`Fallible`] is found for a `Result` without,
-//! [`Infallible`] for everything else with one more reference.
+//! A function may return a value or a `Result`, under any name: `io::Result`, `anyhow::Result`. A macro
+//! sees only names, so method resolution decides: [`Fallible`] matches a `Result` directly,
+//! [`Infallible`] matches every other type with one more reference.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 
 use super::{Context, IntoOutput, Output, Tool, ToolError};
 
-/// Found for a `Result`.
+/// Implemented for `Result`.
 pub trait Fallible {
-    /// Says that it is one.
+    /// Selects the conversion of a `Result`.
     fn __toolgate_returns(&self) -> OfResult {
         OfResult
     }
@@ -23,9 +23,9 @@ pub trait Fallible {
 
 impl<T, E> Fallible for Result<T, E> {}
 
-/// Found for everything else.
+/// Implemented for references to any type.
 pub trait Infallible {
-    /// Says that it is a value.
+    /// Selects the conversion of a value.
     fn __toolgate_returns(&self) -> OfValue {
         OfValue
     }
@@ -33,27 +33,27 @@ pub trait Infallible {
 
 impl<T> Infallible for &T {}
 
-/// A `Result`: its error is for the model.
+/// Conversion of a `Result`.
 #[derive(Clone, Copy, Debug)]
 pub struct OfResult;
 
 impl OfResult {
-    /// The output, or the error in words.
+    /// Converts to an output or an error text.
     pub fn convert<T: IntoOutput, E: Display>(self, value: Result<T, E>) -> Converted {
         match value {
             Ok(value) => value.into_output(),
-            // The alternate form tells the causes too, where the error has one.
+            // The alternate form of anyhow's errors includes the causes.
             Err(error) => Err(ToolError::Failed(format!("{error:#}"))),
         }
     }
 }
 
-/// A value.
+/// Conversion of a value.
 #[derive(Clone, Copy, Debug)]
 pub struct OfValue;
 
 impl OfValue {
-    /// The output.
+    /// Converts to an output.
     pub fn convert<T: IntoOutput>(self, value: T) -> Converted {
         value.into_output()
     }
@@ -61,7 +61,7 @@ impl OfValue {
 
 type Converted = Result<Output, ToolError>;
 
-/// The tool of a function.
+/// Creates the tool of a function.
 pub fn tool<A, F, R>(name: &str, description: &str, run: F) -> Tool
 where
     A: JsonSchema + DeserializeOwned + Send + 'static,
@@ -71,7 +71,7 @@ where
     Tool::bound(name, description, run)
 }
 
-/// Runs a function that is not `async` where it may block.
+/// Runs a function on a blocking thread.
 pub async fn blocking<F>(run: F) -> Converted
 where
     F: FnOnce() -> Converted + Send + 'static,
@@ -86,7 +86,7 @@ where
     }
 }
 
-/// What a panic said.
+/// Message of a panic.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),

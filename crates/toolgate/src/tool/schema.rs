@@ -1,11 +1,11 @@
-//! From a Rust type to a schema.
+//! Schemas of Rust types.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// The JSON Schema of a type, as the model shall see it: types in place rather than behind
-/// references (but for those that hold themselves), and without the name that Rust has for it.
+/// JSON Schema of a type for the model: subschemas inlined, except for recursive types, and without
+/// the name of the Rust type.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -16,13 +16,13 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Whether it is the schema of a function without arguments.
+/// Whether this is the schema of a function without arguments.
 pub(crate) fn is_empty_object(schema: &Value) -> bool {
-    let says = |name: &str| schema.get(name);
+    let member = |name: &str| schema.get(name);
     let has_properties =
-        says("properties").and_then(Value::as_object).is_some_and(|it| !it.is_empty());
+        member("properties").and_then(Value::as_object).is_some_and(|it| !it.is_empty());
     let others = ["additionalProperties", "anyOf", "oneOf", "allOf", "$ref"];
-    says("type").and_then(Value::as_str) == Some("object")
+    member("type").and_then(Value::as_str) == Some("object")
         && !has_properties
-        && others.iter().all(|name| matches!(says(name), None | Some(Value::Bool(false))))
+        && others.iter().all(|name| matches!(member(name), None | Some(Value::Bool(false))))
 }

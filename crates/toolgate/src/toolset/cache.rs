@@ -1,4 +1,4 @@
-//! Results of deterministic tools, kept to be used again.
+//! Cache of deterministic tools' results.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -9,22 +9,23 @@ use tokio::sync::OnceCell;
 
 use crate::tool::{Output, ToolError};
 
-/// How many results are kept.
-const CAPACITY: usize = 1024;
+/// Capacity of the cache.
+const MAX_CACHED_RESULTS: usize = 1024;
 
-/// Results by tool and arguments. Bounded: the oldest go first. Errors are not kept.
+/// Results by tool and arguments; the oldest are evicted. Errors are not cached.
 #[derive(Debug, Default)]
-pub(crate) struct Cache(Mutex<Kept>);
+pub(crate) struct Cache(Mutex<Entries>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Entries {
     results: BTreeMap<String, Arc<OnceCell<Output>>>,
-    ages: VecDeque<String>,
+    /// Keys, oldest first.
+    order: VecDeque<String>,
 }
 
 impl Cache {
-    /// The result for `key`, and whether it was there: else `run` makes it, once, even where
-    /// several ask at the same time.
+    /// Returns the result for `key`, and whether it was cached. Otherwise `run` computes it, once even
+    /// for concurrent callers.
     pub(crate) async fn get<R>(&self, key: String, run: R) -> (Result<Output, ToolError>, bool)
     where
         R: Future<Output = Result<Output, ToolError>>,
@@ -42,24 +43,24 @@ impl Cache {
     }
 
     fn cell(&self, key: String) -> Arc<OnceCell<Output>> {
-        // A panic elsewhere cannot leave the map half changed.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cell) = kept.results.get(&key) {
+        // A panic cannot leave the map in an inconsistent state.
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cell) = entries.results.get(&key) {
             return Arc::clone(cell);
         }
-        if kept.ages.len() >= CAPACITY
-            && let Some(oldest) = kept.ages.pop_front()
+        if entries.order.len() >= MAX_CACHED_RESULTS
+            && let Some(oldest) = entries.order.pop_front()
         {
-            kept.results.remove(&oldest);
+            entries.results.remove(&oldest);
         }
         let cell = Arc::default();
-        kept.ages.push_back(key.clone());
-        kept.results.insert(key, Arc::clone(&cell));
+        entries.order.push_back(key.clone());
+        entries.results.insert(key, Arc::clone(&cell));
         cell
     }
 }
 
-/// A key that is the same for the same arguments, whatever the order of their names.
+/// Cache key, independent of the order of the arguments.
 pub(crate) fn key(tool: &str, arguments: &str) -> String {
     let sorted = serde_json::from_str::<Value>(arguments).map(sorted);
     let arguments = sorted.map_or_else(|_| arguments.to_owned(), |value| value.to_string());
@@ -93,11 +94,11 @@ mod tests {
     #[tokio::test]
     async fn the_cache_is_bounded() {
         let cache = Cache::default();
-        for number in 0..CAPACITY + 10 {
+        for number in 0..MAX_CACHED_RESULTS + 10 {
             let _ = cache.get(number.to_string(), async { Ok(Output::text("x")) }).await;
         }
-        assert_eq!(cache.0.lock().unwrap().results.len(), CAPACITY);
-        let newest = (CAPACITY + 9).to_string();
+        assert_eq!(cache.0.lock().unwrap().results.len(), MAX_CACHED_RESULTS);
+        let newest = (MAX_CACHED_RESULTS + 9).to_string();
         assert!(cache.get(newest, async { Err(ToolError::Cancelled) }).await.1);
         assert!(!cache.get("0".into(), async { Ok(Output::text("x")) }).await.1);
     }

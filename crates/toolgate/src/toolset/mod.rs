@@ -1,4 +1,4 @@
-//! Tools together: which there are, and how they are run.
+//! Sets of tools, and their execution.
 
 mod cache;
 mod run;

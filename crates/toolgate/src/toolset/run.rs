@@ -1,4 +1,4 @@
-//! Running calls: at the same time, within limits, whatever they do.
+//! Execution of calls: concurrency, timeouts, panics.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -23,48 +23,48 @@ pub(crate) struct Invocation {
     pub(crate) arguments: Raw<'static>,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
     pub(crate) result: Result<Output, ToolError>,
-    /// The result was there already.
+    /// Whether the result came from the cache.
     pub(crate) cached: bool,
-    /// How long it ran.
+    /// Run time.
     pub(crate) elapsed: Duration,
 }
 
 impl Toolset {
-    /// Runs calls, and gives what came of them in their order. Those of sequential tools run one
-    /// after the other, beside the rest. `seen` is told of each when it begins and when it ends.
+    /// Runs calls concurrently and returns their outcomes in order. Calls of sequential tools run one
+    /// after the other. `notify` is called at the start and at the end of each call.
     pub(crate) async fn run_all<S>(
         &self,
         calls: &[Invocation],
         cancel: &Cancel,
-        seen: S,
+        notify: S,
     ) -> Vec<Finished>
     where
         S: Fn(usize, Option<&Finished>) + Sync,
     {
         let run = async |at: usize, call: &Invocation| {
-            seen(at, None);
+            notify(at, None);
             let finished = self.run(call, cancel).await;
-            seen(at, Some(&finished));
+            notify(at, Some(&finished));
             (at, finished)
         };
         let is_sequential =
             |call: &Invocation| self.get(&call.tool).is_some_and(Tool::is_sequential);
-        let (in_line, beside): (Vec<_>, Vec<_>) =
+        let (sequential, concurrent): (Vec<_>, Vec<_>) =
             calls.iter().enumerate().partition(|(_, call)| is_sequential(call));
-        let line = async {
-            let mut finished = Vec::with_capacity(in_line.len());
-            for (at, call) in in_line {
+        let sequential = async {
+            let mut finished = Vec::with_capacity(sequential.len());
+            for (at, call) in sequential {
                 finished.push(run(at, call).await);
             }
             finished
         };
-        let beside = join_all(beside.into_iter().map(|(at, call)| run(at, call)));
-        let (mut finished, beside) = tokio::join!(line, beside);
-        finished.extend(beside);
+        let concurrent = join_all(concurrent.into_iter().map(|(at, call)| run(at, call)));
+        let (mut finished, concurrent) = tokio::join!(sequential, concurrent);
+        finished.extend(concurrent);
         finished.sort_by_key(|(at, _)| *at);
         finished.into_iter().map(|(_, finished)| finished).collect()
     }
@@ -75,18 +75,18 @@ impl Toolset {
         let Some(tool) = self.get(name) else {
             warn!(tool = name, call = id, "function not found");
             let known = self.tools.iter().map(|tool| tool.name().to_owned()).collect();
-            return Finished::at_once(ToolError::NotFound { tool: name.clone(), known });
+            return Finished::immediately(ToolError::NotFound { tool: name.clone(), known });
         };
         let Some(handler) = tool.handler() else {
-            return Finished::at_once(ToolError::Declared(name.clone()));
+            return Finished::immediately(ToolError::Declared(name.clone()));
         };
         if self.log_arguments {
             debug!(tool = name, call = id, arguments = arguments.get(), "call starts");
         } else {
             debug!(tool = name, call = id, "call starts");
         }
-        // What fits with a small repair is repaired; what does not is the function's to refuse,
-        // because its words say which argument it is.
+        // Small differences are repaired. The function refuses the rest, because its error names the
+        // argument.
         let checked = tool.checker().check(arguments.borrowed());
         for loss in checked.losses.iter().filter(|it| it.code == LossCode::ArgumentRepaired) {
             debug!(tool = name, call = id, at = loss.at, "argument repaired");
@@ -95,11 +95,11 @@ impl Toolset {
         let started = Instant::now();
         let running = self.guarded(tool, handler, id, arguments, cancel);
         let (result, cached) = if tool.is_deterministic() {
-            // The one that runs it may be of another request, and not be cancelled.
+            // Another request may be computing the result; its cancellation is not ours.
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => (Err(ToolError::Cancelled), false),
-                kept = self.cache.get(key(name, arguments), running) => kept,
+                cached = self.cache.get(key(name, arguments), running) => cached,
             }
         } else {
             (running.await, false)
@@ -122,8 +122,8 @@ impl Toolset {
         Finished { result, cached, elapsed }
     }
 
-    /// Runs a handler in its time, when it is its turn, and survives it. The time that it waits
-    /// for its turn is not counted.
+    /// Runs a handler with its timeout, catching panics. Waiting for a permit does not count as run
+    /// time.
     async fn guarded(
         &self,
         tool: &Tool,
@@ -137,9 +137,10 @@ impl Toolset {
             Context::new(id.to_owned(), tool.name().to_owned(), cancel.clone(), self.state.clone());
         let limit = tool.time_limit().unwrap_or(self.timeout);
         let work = async {
-            let _turn = if tool.is_sequential() { Some(self.turn.lock().await) } else { None };
+            let _guard =
+                if tool.is_sequential() { Some(self.sequential.lock().await) } else { None };
             // The semaphore is never closed.
-            let _permit = self.limit.acquire().await;
+            let _permit = self.permits.acquire().await;
             let begin = || handler(arguments, context);
             let running: BoxFuture<'static, _> =
                 match std::panic::catch_unwind(AssertUnwindSafe(begin)) {
@@ -150,7 +151,7 @@ impl Toolset {
                 Ok(Ok(result)) => result,
                 Ok(Err(panic)) => Err(ToolError::Panicked(panic_message(&*panic))),
                 Err(_) => {
-                    // A function that is not `async` still runs: it may look.
+                    // A blocking function is still running; the token tells it to stop.
                     cancel.cancel();
                     Err(ToolError::TimedOut(limit))
                 }
@@ -165,7 +166,7 @@ impl Toolset {
 }
 
 impl Finished {
-    fn at_once(error: ToolError) -> Self {
+    fn immediately(error: ToolError) -> Self {
         Self { result: Err(error), cached: false, elapsed: Duration::ZERO }
     }
 }

@@ -1,4 +1,4 @@
-//! Tools that Gemini runs itself.
+//! Gemini's own tools.
 
 use std::borrow::Cow;
 
@@ -9,25 +9,25 @@ use toolgate_core::json::Raw;
 use super::Toolset;
 
 impl Toolset {
-    /// Lets the model search the web.
+    /// Adds web search.
     #[must_use]
     pub fn google_search(self) -> Self {
         self.server(ServerTool::WebSearch { name: Cow::Borrowed("google_search") })
     }
 
-    /// Lets the model read the pages whose addresses are in the prompt.
+    /// Adds reading of the URLs in the prompt.
     #[must_use]
     pub fn url_context(self) -> Self {
         self.server(ServerTool::UrlContext { name: Cow::Borrowed("url_context") })
     }
 
-    /// Lets the model run code, on Google's side.
+    /// Adds code execution by Google.
     #[must_use]
     pub fn code_execution(self) -> Self {
         self.server(ServerTool::CodeExecution { name: Cow::Borrowed("code_execution") })
     }
 
-    /// Any other tool of Gemini's, by the name of its member and what stands in it:
+    /// Adds any other tool of Gemini by its field and value:
     /// `server_tool("googleMaps", &json!({"enableWidget": true}))`.
     #[must_use]
     pub fn server_tool(self, kind: impl Into<String>, body: &Value) -> Self {

@@ -1,4 +1,4 @@
-//! A set of tools.
+//! Sets of tools.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::cache::Cache;
 use crate::Cancel;
 use crate::tool::{FunctionTool, Output, State, Tool, ToolError, ToolProvider};
 
-/// Tools together: what the model may call in one conversation.
+/// Set of tools for a request or a conversation.
 ///
-/// Calls of one turn run at the same time, each for 30 seconds at most; a panic is an error like
-/// any other. Copies share the limit, the state, and the results of deterministic tools; a copy that
-/// is given another tool or another state keeps results of its own, because they may differ.
+/// Calls of one turn run concurrently, each with a timeout of 30 seconds by default; a panic is
+/// reported as an error. Clones share the concurrency limit, the state, and the cached results of
+/// deterministic tools. Adding a tool or state starts a new cache, because results may differ.
 ///
 /// ```
 /// use serde_json::json;
@@ -47,29 +47,29 @@ pub struct Toolset {
     pub(super) timeout: Duration,
     pub(super) state: State,
     pub(super) log_arguments: bool,
-    /// How many calls run at the same time.
-    pub(super) limit: Arc<Semaphore>,
-    /// Held by whichever sequential tool runs.
-    pub(super) turn: Arc<Mutex<()>>,
+    /// Permits of concurrent calls.
+    pub(super) permits: Arc<Semaphore>,
+    /// Held by the running sequential tool.
+    pub(super) sequential: Arc<Mutex<()>>,
     pub(super) cache: Arc<Cache>,
 }
 
-/// How long a call may take, unless something else is said.
-const TIMEOUT: Duration = Duration::from_secs(30);
-/// How many calls run at the same time, unless something else is said.
-const PARALLEL: usize = 32;
+/// Timeout of a call, by default.
+const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of concurrent calls, by default.
+const DEFAULT_MAX_PARALLEL: usize = 32;
 
 impl Toolset {
-    /// No tools yet.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self {
             tools: Vec::new(),
             servers: Vec::new(),
-            timeout: TIMEOUT,
+            timeout: DEFAULT_CALL_TIMEOUT,
             state: State::default(),
             log_arguments: false,
-            limit: Arc::new(Semaphore::new(PARALLEL)),
-            turn: Arc::default(),
+            permits: Arc::new(Semaphore::new(DEFAULT_MAX_PARALLEL)),
+            sequential: Arc::default(),
             cache: Arc::default(),
         }
     }
@@ -80,62 +80,62 @@ impl Toolset {
         self.tool(T::tool())
     }
 
-    /// Adds a tool. Two of one name make the request an error.
+    /// Adds a tool. A request with two tools of the same name is refused.
     #[must_use]
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
-        self.forget()
+        self.with_new_cache()
     }
 
     /// Adds the methods of an object whose `impl` is marked [`#[tools]`](macro@crate::tools).
     #[must_use]
     pub fn provider<P: ToolProvider>(mut self, object: &Arc<P>) -> Self {
         self.tools.extend(object.tools());
-        self.forget()
+        self.with_new_cache()
     }
 
-    /// Shares something with all tools, by its type: [`Context::state`](crate::Context::state).
+    /// Shares a value with all tools, by its type: [`Context::state`](crate::Context::state).
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.state.insert(value);
-        self.forget()
+        self.with_new_cache()
     }
 
-    /// Gives every tool so much time that has no time of its own.
+    /// Sets the timeout of tools that have none of their own.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Runs so many calls at the same time, at the most; one at the least.
+    /// Sets the maximum number of concurrent calls; at least one.
     #[must_use]
     pub fn max_parallel(self, calls: usize) -> Self {
         let permits = calls.clamp(1, Semaphore::MAX_PERMITS);
-        Self { limit: Arc::new(Semaphore::new(permits)), ..self }
+        Self { permits: Arc::new(Semaphore::new(permits)), ..self }
     }
 
-    /// Writes arguments to the log too. They may be private, so it is not done unless asked for.
+    /// Sets whether arguments are logged. They may be private, so the default is off.
     #[must_use]
     pub fn log_arguments(self, log: bool) -> Self {
         Self { log_arguments: log, ..self }
     }
 
-    /// The tools, in the order in which they were added.
+    /// Tools, in the order in which they were added.
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    /// A tool by its name.
+    /// Returns a tool by name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.name() == name)
     }
 
-    /// Whether there is such a tool.
+    /// Whether the set has a tool of this name.
     pub fn contains(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Whether there is nothing to call, neither here nor on Google's side.
+    /// Whether the set is empty, Gemini's own tools included.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty() && self.servers.is_empty()
     }
@@ -147,8 +147,8 @@ impl Toolset {
         self.run(&call, &Cancel::new()).await.result
     }
 
-    /// Parts with the results of the sets that this one was copied from.
-    fn forget(self) -> Self {
+    /// Replaces the cache that is shared with clones.
+    fn with_new_cache(self) -> Self {
         Self { cache: Arc::default(), ..self }
     }
 
@@ -157,20 +157,20 @@ impl Toolset {
         self
     }
 
-    /// A name that two tools have.
+    /// Returns a name that two tools have.
     pub(crate) fn duplicate(&self) -> Option<&str> {
         let names: Vec<_> = self.tools.iter().map(Tool::name).collect();
         (1..names.len()).find(|at| names[..*at].contains(&names[*at])).map(|at| names[at])
     }
 
-    /// As the conversation declares them.
+    /// Canonical declarations.
     pub(crate) fn declared(&self) -> impl Iterator<Item = canon::Tool<'static>> {
         let functions = self.tools.iter().enumerate();
         let functions = functions.map(|(at, tool)| canon::Tool::Function(tool.to_function(at)));
         functions.chain(self.servers.iter().cloned().map(canon::Tool::Server))
     }
 
-    /// Who runs what.
+    /// Owner of each tool: this program, or the caller.
     pub(crate) fn owners(&self) -> Tools {
         let owner = |tool: &Tool| if tool.is_callable() { Owner::Driver } else { Owner::Caller };
         let named = |tool: &Tool| (ToolName::plain(tool.name().to_owned()), owner(tool));
@@ -184,7 +184,7 @@ impl Default for Toolset {
     }
 }
 
-/// Names and the time limit; what the tools hold may be secret.
+/// Shows names and the timeout only: the tools may hold secrets.
 impl fmt::Debug for Toolset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.tools.iter().map(Tool::name).collect();

@@ -1,4 +1,4 @@
-//! What a transport is given and gives.
+//! Interface of transports.
 
 use std::fmt;
 use std::future::Future;
@@ -6,68 +6,68 @@ use std::pin::Pin;
 
 use futures_util::{Stream, StreamExt as _, stream};
 
-/// Carries requests to Gemini. The usual one speaks HTTP; another may record, replay, or answer in
-/// the same process.
+/// Transport of requests. The default is HTTP; another may record, replay, or answer in the same
+/// process.
 pub trait Transport: Send + Sync {
-    /// Sends a request; gives the answer as soon as its status is known.
+    /// Sends a request. Returns the response as soon as its head arrives.
     fn send(&self, request: HttpRequest) -> Exchange<'_>;
 }
 
-/// An answer that will come.
+/// Future of a response.
 pub type Exchange<'a> =
     Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + 'a>>;
 
-/// A request.
+/// An HTTP request.
 #[derive(Clone)]
 pub struct HttpRequest {
-    /// What to do.
+    /// The method.
     pub method: Method,
-    /// Where.
+    /// The URL.
     pub url: String,
-    /// Names in lower case, and values. One of them holds the key.
+    /// Headers, with names in lower case. One of them may hold the key.
     pub headers: Vec<(String, String)>,
-    /// JSON; empty where there is none.
+    /// The JSON body; empty if there is none.
     pub body: Vec<u8>,
 }
 
-/// What to do.
+/// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Reads.
+    /// GET.
     Get,
-    /// Asks.
+    /// POST.
     Post,
 }
 
-/// An answer.
+/// An HTTP response.
 pub struct HttpResponse {
     /// The status.
     pub status: u16,
-    /// The body, as it arrives.
+    /// The body, as a stream.
     pub body: Body,
 }
 
-/// A body, as it arrives. Dropping it gives the rest up.
+/// Body as a stream. Dropping it cancels the rest.
 pub type Body = Pin<Box<dyn Stream<Item = Result<Vec<u8>, TransportError>> + Send>>;
 
-/// Why there is no answer, or not all of it.
+/// Error of a transport.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TransportError {
-    /// For a person.
+    /// Text for people.
     pub message: String,
-    /// Nothing was sent yet: the other side could not be reached.
+    /// Whether the server could not be reached, so that nothing was sent.
     pub unreachable: bool,
 }
 
 impl HttpResponse {
-    /// An answer that is all there.
+    /// Creates a response with a complete body.
     pub fn whole(status: u16, body: impl Into<Vec<u8>>) -> Self {
         let body = body.into();
         Self { status, body: stream::iter([Ok(body)]).boxed() }
     }
 
-    /// Reads what is left of the body.
+    /// Reads the rest of the body.
     pub(crate) async fn bytes(mut self) -> Result<Vec<u8>, TransportError> {
         let mut whole = Vec::new();
         while let Some(bytes) = self.body.next().await {
@@ -77,7 +77,7 @@ impl HttpResponse {
     }
 }
 
-/// Neither keys nor what is said.
+/// Shows neither headers nor the body.
 impl fmt::Debug for HttpRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpRequest")

@@ -1,4 +1,4 @@
-//! HTTP/1.1 and HTTP/2, over TLS or plain, with connections that are used again.
+//! HTTP/1.1 and HTTP/2 with pooled connections, with or without TLS.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::{Exchange, HttpRequest, HttpResponse, Method, Transport, TransportError};
 
-/// The usual transport.
+/// The default transport.
 #[derive(Clone, Debug)]
 pub(crate) struct Http(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
 
 impl Http {
-    /// Opens no connection yet.
+    /// Creates the transport without opening a connection.
     pub(crate) fn new(connect: Duration) -> Result<Self, TransportError> {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
@@ -28,7 +28,7 @@ impl Http {
         tcp.set_keepalive(Some(Duration::from_secs(60)));
         let https = hyper_rustls::HttpsConnectorBuilder::new()
             .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
-            .map_err(|error| refused(&format!("TLS cannot be set up: {error}")))?
+            .map_err(|error| refused(&format!("cannot set up TLS: {error}")))?
             .https_or_http()
             .enable_all_versions()
             .wrap_connector(tcp);
@@ -48,13 +48,13 @@ impl Http {
                 cause = error.source();
             }
             TransportError {
-                message: format!("Gemini cannot be reached: {why}"),
+                message: format!("cannot reach Gemini: {why}"),
                 unreachable: error.is_connect(),
             }
         })?;
         let status = response.status().as_u16();
         let body = BodyStream::new(response.into_body().map_err(|error| TransportError {
-            message: format!("the connection broke: {error}"),
+            message: format!("connection lost: {error}"),
             unreachable: false,
         }));
         let body = body.filter_map(async |frame| match frame {
@@ -79,19 +79,19 @@ fn hyper_request(request: HttpRequest) -> Result<http::Request<Full<Bytes>>, Tra
     };
     let mut builder = http::Request::builder().method(method).uri(url);
     for (name, value) in headers {
-        let name = HeaderName::try_from(name)
-            .map_err(|_| refused("a header's name has characters that no name has"))?;
+        let name =
+            HeaderName::try_from(name).map_err(|_| refused("a header has an invalid name"))?;
         let mut value = HeaderValue::try_from(value)
-            .map_err(|_| refused(&format!("the value of `{name}` cannot be sent")))?;
+            .map_err(|_| refused(&format!("the header `{name}` has an invalid value")))?;
         value.set_sensitive(true);
         builder = builder.header(name, value);
     }
     builder
         .body(Full::new(Bytes::from(body)))
-        .map_err(|error| refused(&format!("the request cannot be sent: {error}")))
+        .map_err(|error| refused(&format!("invalid request: {error}")))
 }
 
-/// Nothing was sent, and sending it again would not help.
+/// Error before anything was sent. A retry would not help.
 fn refused(message: &str) -> TransportError {
     TransportError { message: message.to_owned(), unreachable: false }
 }

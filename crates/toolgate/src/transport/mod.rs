@@ -1,4 +1,4 @@
-//! How requests reach Gemini: over HTTP, unless a program brings something else.
+//! Transport of requests: HTTP, or an implementation of the program.
 
 mod exchange;
 mod http;

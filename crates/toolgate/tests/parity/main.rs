@@ -1,7 +1,7 @@
 //! The same scenarios through google-genai and through this SDK, on one simulator.
 //!
-//! `cargo xtask test --only parity` installs google-genai and runs this; the outcomes of both are
-//! in `docs/parity-run.md`, which is checked, and written anew with `UPDATE_PARITY=1`.
+//! `cargo xtask test --only parity` installs google-genai and runs this. The outcomes of both are in
+//! `docs/parity-run.md`, which is compared, or rewritten with `UPDATE_PARITY=1`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod outcome;

@@ -1,4 +1,4 @@
-//! What comes of a scenario, in either SDK.
+//! Outcomes of scenarios in either SDK.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,20 +11,20 @@ use toolgate_sim::{Counters, RunningSim};
 use crate::scenarios::Scenario;
 use crate::tools::{Shared, toolset};
 
-/// What came of a scenario.
+/// Outcome of a scenario.
 pub(crate) struct Outcome {
     pub(crate) finished: bool,
-    /// For the table.
+    /// Text for the table.
     pub(crate) shown: String,
     pub(crate) version: Option<String>,
 }
 
-/// What a program sees.
+/// Outcome as a program sees it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Seen {
     text: String,
-    /// Calls that came back and that nobody can answer.
+    /// Returned calls that cannot be answered.
     open: Vec<String>,
     error: Option<String>,
     most_at_once: usize,
@@ -69,7 +69,7 @@ fn counted(count: u64, what: &str, rest: &str) -> String {
     format!("{count} {what}{}{rest}", if count == 1 { "" } else { "s" })
 }
 
-/// One line, not too long, that cannot break the table.
+/// One short line without table markup.
 fn brief(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().replace(['|', '`'], "'");
     if line.chars().count() > 90 { line.chars().take(90).chain(['…']).collect() } else { line }
@@ -92,7 +92,7 @@ pub(crate) async fn ours(scenario: &Scenario, sim: &RunningSim) -> Outcome {
     Seen { most_at_once: shared.most(), ..seen }.outcome(scenario, sim.counters())
 }
 
-/// Says yes to all calls that come back: what a program does with them is its own business.
+/// Answers all returned calls with `yes`.
 async fn answer_calls(mut answered: Result<Response, Error>) -> Result<Response, Error> {
     while let Ok(response) = &answered
         && response.has_calls()

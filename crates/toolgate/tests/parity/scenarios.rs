@@ -1,22 +1,22 @@
-//! What happens in each scenario.
+//! The scenarios.
 
 use serde_json::{Value, json};
 use toolgate_sim::{Driver, Fault, Script};
 
-/// A scenario: what is asked, what the model says, and what must come of it.
+/// A scenario: the prompt, the model's turns, and the expected outcome.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    /// By the names of `tools.rs` and `scenario.py`.
+    /// Names of tools in `tools.rs` and `scenario.py`.
     pub(crate) tools: &'static [&'static str],
     pub(crate) prompt: &'static str,
     pub(crate) any: bool,
     pub(crate) stream: bool,
-    /// `None`: the simulator's demo model, which calls whenever it must.
+    /// `None`: the simulator's demo model, which calls whenever a call is forced.
     script: Option<Script>,
-    /// The answer; `None`: any words at all.
+    /// Expected text; `None`: any text.
     pub(crate) answer: Option<&'static str>,
-    /// What the newest model takes, unless said otherwise.
+    /// Name of the model.
     pub(crate) model: &'static str,
 }
 
@@ -25,7 +25,7 @@ impl Scenario {
         self.script.clone().map_or(Driver::Demo, Driver::Script)
     }
 
-    /// For `scenario.py`.
+    /// Scenario as JSON for `scenario.py`.
     pub(crate) fn to_json(&self, base_url: &str) -> Value {
         json!({
             "base_url": base_url,

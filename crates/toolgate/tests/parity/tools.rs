@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate::{Context, FunctionTool as _, Tool, Toolset, tool};
 
-/// How many calls run at the same time, and how many ever did.
+/// Current and highest number of concurrent calls.
 #[derive(Debug, Default)]
 pub(crate) struct Running {
     now: AtomicUsize,
     most: AtomicUsize,
 }
 
-/// Shared by all calls of a scenario.
+/// State shared by all calls of a scenario.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared(pub(crate) std::sync::Arc<Running>);
 

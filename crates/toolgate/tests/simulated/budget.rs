@@ -1,4 +1,4 @@
-//! How many rounds, and what happens after the last.
+//! The round limit, and the behaviour at the limit.
 
 use serde_json::json;
 use toolgate::{AtLimit, Automatic, Request, Toolset, Unfinished};
@@ -13,7 +13,7 @@ fn caller(calls: usize) -> Script {
     script.text("Noon.")
 }
 
-/// What came of it: the text or the number of open calls, and how many requests were sent.
+/// Outcome: the text or the number of open calls, the number of requests, the turns of history.
 async fn ask(calls: usize, automatic: Automatic, streamed: bool) -> (String, u64, usize) {
     let (client, sim) = client(caller(calls));
     let tools = Toolset::new().with::<clock>();
@@ -35,7 +35,7 @@ async fn ask(calls: usize, automatic: Automatic, streamed: bool) -> (String, u64
 #[tokio::test]
 async fn the_disable_and_budget_matrix() {
     let budget = |max_rounds| Automatic { max_rounds, ..Automatic::default() };
-    // (how often the model calls, the setting, what comes of it, requests, turns of history)
+    // (number of calls by the model, settings, outcome, requests, turns of history)
     for (calls, automatic, want, requests, turns) in [
         (1, Automatic::OFF, "1 open", 1, 0),
         (1, budget(0), "1 open", 1, 0),

@@ -9,7 +9,7 @@ use crate::support::{clean, client};
 use crate::tools::{clock, weather};
 
 #[tokio::test]
-async fn a_chat_remembers() {
+async fn a_chat_keeps_its_history() {
     let script = Script::new()
         .call("weather", json!({"city": "Oslo"}))
         .finish()
@@ -49,7 +49,7 @@ async fn a_chat_remembers() {
 }
 
 #[tokio::test]
-async fn a_failed_or_blocked_exchange_is_not_told_again() {
+async fn failed_and_blocked_exchanges_are_not_sent_again() {
     let script = Script::new()
         .text("One.")
         .finish()
@@ -87,7 +87,7 @@ async fn a_failed_or_blocked_exchange_is_not_told_again() {
 }
 
 #[tokio::test]
-async fn calls_of_the_callers_in_a_chat() {
+async fn calls_are_returned_in_a_chat() {
     let script = Script::new()
         .call("ask", json!({}))
         .call("clock", json!({}))
@@ -102,13 +102,13 @@ async fn calls_of_the_callers_in_a_chat() {
     let tools = Toolset::new().with::<clock>().tool(ask);
     let mut chat = client.chat(Request::default().tools(tools));
     let response = chat.send("Go.").await.unwrap();
-    // It is not part of the conversation until it is whole.
+    // An exchange enters the history when it is complete.
     assert!(chat.history().is_empty());
     let results: Vec<_> = response.calls().iter().map(|call| call.succeed("yes")).collect();
     assert_eq!(chat.answer(results).await.unwrap().text(), "Thanks.");
     assert_eq!(chat.history().len(), 4);
     assert!(matches!(chat.answer([]).await, Err(Error::NothingToResume)));
-    // Somebody who does not answer a call, but says something else.
+    // A message instead of the results of the open calls.
     chat.send("Go again.").await.unwrap();
     assert_eq!(chat.send("Leave it.").await.unwrap().text(), "Never mind.");
     assert_eq!(
@@ -125,7 +125,7 @@ async fn calls_of_the_callers_in_a_chat() {
 }
 
 #[tokio::test]
-async fn calls_of_the_callers_in_a_chat_that_is_streamed() {
+async fn calls_are_returned_in_a_streamed_chat() {
     let script = Script::new().call("ask", json!({})).finish().text("Thanks.");
     let (client, sim) = client(script);
     let ask = Tool::declared_json(&json!({"name": "ask", "description": "Asks."})).unwrap();

@@ -1,4 +1,4 @@
-//! Addresses, keys, counting, lists, and a real socket.
+//! URLs, keys, token counts, model lists, and a real socket.
 
 use serde_json::json;
 use toolgate::{Client, FailureKind, Request, Retries, Toolset};
@@ -25,7 +25,7 @@ async fn r65_over_a_real_socket() {
 }
 
 #[tokio::test]
-async fn r64_nobody_there_is_an_error() {
+async fn r64_an_unreachable_server_is_an_error() {
     let sim = Sim::start(SimConfig::default()).await.unwrap();
     let url = sim.url();
     sim.shutdown().await;
@@ -33,11 +33,11 @@ async fn r64_nobody_there_is_an_error() {
         Client::builder().api_key("a key").base_url(url).retries(Retries::NONE).build().unwrap();
     let error = client.generate("Hi?").await.unwrap_err();
     assert_eq!(error.kind(), Some(FailureKind::Overloaded));
-    assert!(error.to_string().starts_with("Gemini cannot be reached: "), "{error}");
+    assert!(error.to_string().starts_with("cannot reach Gemini: "), "{error}");
 }
 
 #[tokio::test]
-async fn vertex_has_another_address_and_tokens() {
+async fn vertex_has_other_urls_and_tokens() {
     let sim = Sim::new(SimConfig::scripted(Script::new().text("Hi.").times(0)));
     let client = Client::builder()
         .vertex("p", "eu")
@@ -59,7 +59,7 @@ async fn vertex_has_another_address_and_tokens() {
 }
 
 #[tokio::test]
-async fn wrong_keys_are_told_apart() {
+async fn missing_and_invalid_keys_are_distinguished() {
     let config = SimConfig { keys: Keys::These(vec!["right".into()]), ..SimConfig::default() };
     let sim = Sim::new(config);
     let ask = async |key: &str| {
@@ -98,7 +98,7 @@ async fn models_are_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gemini_says_when_to_come_back() {
+async fn retry_delays_of_the_server_are_respected() {
     let limited = |retry_after: &str, quota: &str| Fault::Status {
         code: 429,
         message: String::new(),
@@ -108,7 +108,7 @@ async fn gemini_says_when_to_come_back() {
     };
     for (fault, attempts, waited) in [
         (limited("7s", "Minute"), 2, 7),
-        // Longer than anybody wants to wait, and a quota for the whole day.
+        // Longer than the maximum delay, and a daily quota.
         (limited("3600s", "Minute"), 1, 0),
         (limited("7s", "Day"), 1, 0),
     ] {

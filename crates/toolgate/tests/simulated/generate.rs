@@ -1,4 +1,4 @@
-//! Automatic function calling in one piece.
+//! Automatic function calling in unary requests.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{clean, client, last};
 use crate::tools::{broken, clock, slow, slow_in_line, stock, stuck, weather};
 
 #[tokio::test]
-async fn r069_an_answer_without_calls_is_returned_as_it_is() {
+async fn r069_an_answer_without_calls_is_returned_unchanged() {
     let (client, sim) = client(Script::new().text("Four."));
     let response = client.generate("What is 2+2?").await.unwrap();
     assert_eq!(response.text(), "Four.");
@@ -56,7 +56,7 @@ async fn r068_to_r074_the_steps_of_automatic_calling() {
     // R49: not a byte of the result is changed.
     let result = sim.requests()[1].function_response("weather").unwrap();
     assert_eq!(result["response"], json!({"result": "22 °C in Oslo"}));
-    // Ids are echoed on both sides.
+    // Ids are echoed in calls and results.
     let call = &contents[1]["parts"].as_array().unwrap().last().unwrap()["functionCall"];
     assert_eq!(call["id"], result["id"]);
     assert!(sim.counters().signatures > 0);
@@ -108,7 +108,7 @@ async fn r167_three_slow_tools_take_the_time_of_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r071_r054_whatever_a_tool_does_the_loop_goes_on() {
+async fn r071_r054_failing_tools_do_not_end_the_loop() {
     let script = Script::new()
         .call("weather", json!({"city": "Atlantis"}))
         .call("stuck", json!({}))
@@ -139,7 +139,7 @@ async fn r071_r054_whatever_a_tool_does_the_loop_goes_on() {
 }
 
 #[tokio::test]
-async fn r047_objects_are_wrapped_and_deterministic_results_are_used_again() {
+async fn r047_objects_are_wrapped_and_deterministic_results_are_cached() {
     let script = Script::new()
         .call("stock", json!({"sku": "tea"}))
         .finish()
@@ -187,7 +187,7 @@ async fn r048_several_rounds_one_after_the_other() {
     }
 }
 
-/// R38: an answer that Gemini stops in the middle is asked for to its end.
+/// R38: an answer that Gemini pauses is continued to its end.
 #[tokio::test]
 async fn r38_an_answer_is_continued() {
     let piece = |text: &str, more: Value| {

@@ -1,4 +1,4 @@
-//! What is returned of the way.
+//! History in the response.
 
 use serde_json::json;
 use toolgate::canon::{Part, Role, Turn};
@@ -59,7 +59,7 @@ async fn r072_history_has_calls_results_and_the_answer() {
 }
 
 #[tokio::test]
-async fn history_can_be_hidden() {
+async fn history_can_be_turned_off() {
     let script = Script::new().call("weather", json!({"city": "Oslo"})).finish().text("Fine.");
     let (client, _sim) = client(script);
     let automatic = Automatic { keep_history: false, ..Automatic::default() };
@@ -89,6 +89,6 @@ async fn r046_a_history_can_be_sent_again() {
         .user("Again?")
         .tools(tools);
     assert_eq!(client.generate(again).await.unwrap().text(), "As I said.");
-    // Signatures come back, each on its part.
+    // Signatures are returned on their parts.
     clean(&sim, 3);
 }

@@ -1,4 +1,4 @@
-//! The SDK against the simulator, with every check of Google's on. Time is virtual.
+//! The SDK against the simulator with all of Google's checks, in tokio's paused time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod budget;

@@ -1,4 +1,4 @@
-//! Tools that the caller runs, beside tools that run here, beside tools that Gemini runs.
+//! Tools of the caller, of the program and of Gemini in one request.
 
 use serde_json::json;
 use toolgate::canon::{Function, SchemaForm, Tool as CanonTool, ToolName};
@@ -31,7 +31,7 @@ fn both() -> Script {
 }
 
 #[tokio::test]
-async fn declared_tools_come_back_and_the_rest_is_run() {
+async fn calls_without_a_handler_are_returned_and_the_rest_is_run() {
     let (client, sim) = client(both());
     let tools = Toolset::new().with::<weather>().tool(confirm());
     let response = client.generate(Request::new("Go.").tools(tools)).await.unwrap();
@@ -62,7 +62,7 @@ async fn declared_tools_come_back_and_the_rest_is_run() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_an_error_and_one_that_is_missing() {
+async fn error_results_and_missing_results() {
     for (fails, want) in [
         (true, json!({"error": "the user has left"})),
         (false, json!({"error": "no result was given for this call"})),
@@ -80,7 +80,7 @@ async fn a_result_that_is_an_error_and_one_that_is_missing() {
 }
 
 #[tokio::test]
-async fn functions_of_a_plain_request_are_the_callers() {
+async fn calls_of_functions_in_canon_are_returned() {
     let (client, sim) = client(Script::new().call("look", json!({})).finish());
     let mut request = Request::new("Look.");
     request.canon.tools.push(CanonTool::Function(Function {
@@ -121,7 +121,7 @@ async fn r004_server_tools_are_markers_beside_functions() {
     let has = |name: &str| tools.iter().any(|tool| tool.get(name) == Some(&json!({})));
     assert!(has("googleSearch") && has("urlContext") && has("codeExecution"), "{tools:?}");
     assert_eq!(body["toolConfig"]["includeServerSideToolInvocations"], true);
-    // R5: a kind that this version does not know.
+    // R5: a tool that this version does not know.
     let tools = Toolset::new().server_tool("googleMaps", &json!({"enableWidget": true}));
     client.generate(Request::new("Where?").tools(tools)).await.unwrap();
     assert_eq!(last(&sim)["tools"], json!([{"googleMaps": {"enableWidget": true}}]));
@@ -129,7 +129,7 @@ async fn r004_server_tools_are_markers_beside_functions() {
 }
 
 #[tokio::test]
-async fn code_that_gemini_ran_is_kept_and_goes_back() {
+async fn executed_code_is_kept_and_sent_back() {
     let script = Script::new()
         .code("print(6*7)", "42\n")
         .call("clock", json!({}))
@@ -153,7 +153,7 @@ async fn two_tools_of_one_name_are_refused() {
     let (client, sim) = client(Script::new());
     let tools = Toolset::new().with::<clock>().with::<clock>();
     let error = client.generate(Request::new("Go.").tools(tools)).await.unwrap_err();
-    let want = "the request cannot be sent: tools: two tools are called `clock`";
+    let want = "invalid request: tools: two tools are called `clock`";
     assert_eq!(error.to_string(), want);
     clean(&sim, 0);
 }

@@ -1,4 +1,4 @@
-//! What the model gets wrong, and what is put right.
+//! Faults of the model, their repair and retries.
 
 use serde_json::json;
 use toolgate::{FailureKind, Request, Toolset, tool};
@@ -86,7 +86,7 @@ async fn harmless_differences_are_repaired() {
 }
 
 #[tokio::test]
-async fn r135_malformed_and_empty_turns_are_asked_for_again() {
+async fn r135_malformed_and_empty_turns_are_retried() {
     for fault in
         [Fault::MalformedCall, Fault::EmptyStop, Fault::ThinkingOnly, Fault::UnexpectedCall]
     {
@@ -111,7 +111,7 @@ async fn r135_malformed_and_empty_turns_are_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_model_that_never_gets_it_right_is_an_error_with_its_history() {
+async fn exhausted_retries_are_an_error_with_the_history() {
     let script = Script::new()
         .call("clock", json!({}))
         .finish()
@@ -126,12 +126,12 @@ async fn a_model_that_never_gets_it_right_is_an_error_with_its_history() {
     assert!(error.is_retryable());
     let toolgate::Error::Failed { history, .. } = error else { panic!("{error}") };
     assert_eq!(history.len(), 2);
-    // One round, then one request and two more.
+    // One round, then one request and two retries.
     assert_eq!(sim.counters().requests, 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_on_the_way_are_tried_again() {
+async fn failed_requests_are_retried() {
     let overloaded = Fault::Status {
         code: 503,
         message: String::new(),
@@ -155,7 +155,7 @@ async fn failures_on_the_way_are_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_and_slowness_end() {
+async fn timeouts_end_slow_and_silent_answers() {
     let second = std::time::Duration::from_secs(1);
     let script =
         Script::new().text("Hi, all of you.").fault(Fault::Stall { after: 1, ms: None }).times(0);
@@ -165,13 +165,13 @@ async fn silence_and_slowness_end() {
     let error = client.generate("Hi?").await.unwrap_err();
     assert_eq!(error.to_string(), "Gemini did not answer within 20s");
     let error = client.stream("Hi?").finish().await.unwrap_err();
-    assert_eq!(error.to_string(), "Gemini was silent for 10s");
+    assert_eq!(error.to_string(), "Gemini sent nothing for 10s");
     assert_eq!(error.kind(), Some(FailureKind::Timeout));
     assert_eq!(start.elapsed(), 30 * second);
 }
 
 #[tokio::test]
-async fn blocked_answers_say_so() {
+async fn blocked_answers_have_their_reason() {
     let script = Script::new().text("Hm").fault(Fault::Safety).finish();
     let (client, _sim) = client(script);
     let response = client.generate("Hi?").await.unwrap();

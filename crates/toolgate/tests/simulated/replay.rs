@@ -1,4 +1,4 @@
-//! Calls in odd forms, and conversations that were stored elsewhere.
+//! Unusual forms of calls, and conversations from elsewhere.
 
 use serde_json::json;
 use toolgate::{CallResult, Client, FunctionTool as _, Message, Request, Toolset};
@@ -27,7 +27,7 @@ async fn r028_a_call_without_arguments_is_a_call_with_none() {
 }
 
 #[tokio::test]
-async fn r035_r044_r045_turns_are_rebuilt_from_what_was_stored() {
+async fn r035_r044_r045_turns_are_rebuilt_from_stored_data() {
     let (client, sim) = client(Script::new().text("Ok."));
     let model = Message::new("Let me look.").call("call_1", "weather", r#"{"city": "Oslo"}"#).call(
         "call_2",
@@ -48,7 +48,7 @@ async fn r035_r044_r045_turns_are_rebuilt_from_what_was_stored() {
     assert_eq!(contents[1]["parts"][0]["text"], "Let me look.");
     assert_eq!(contents[1]["parts"][1]["functionCall"]["args"], json!({"city": "Oslo"}));
     assert!(contents[1]["parts"][2]["functionCall"]["args"].is_object());
-    // R43: the results are the user's, and follow at once.
+    // R43: the results are in the next user turn.
     assert_eq!(contents[2]["role"], "user");
     let said = |at: usize| contents[2]["parts"][at]["functionResponse"].clone();
     assert_eq!(said(0)["response"], json!({"result": "22 °C"}));
@@ -94,7 +94,7 @@ async fn r66_arguments_that_are_streamed_in_pieces_are_run_too() {
 }
 
 #[tokio::test]
-async fn r037_r061_the_end_comes_once_with_its_usage() {
+async fn r037_r061_finished_is_emitted_once_with_usage() {
     let (client, _sim) = client(Script::new().text("Ok."));
     let mut stream = client.stream("Hi?");
     let mut ends = Vec::new();

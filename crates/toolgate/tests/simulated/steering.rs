@@ -1,4 +1,4 @@
-//! Steering: forced calls, approval, cancellation, events.
+//! Forced calls, approval, cancellation, events.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn mode(body: &serde_json::Value) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn r021_any_only_in_the_first_round() {
+async fn r021_a_forced_call_applies_to_the_first_round_only() {
     let script = Script::new().call("clock", json!({})).finish().text("Noon.");
     let (client, sim) = client(script.clone().finish().text(""));
     let tools = Toolset::new().with::<clock>().with::<weather>();
@@ -67,7 +67,7 @@ async fn approval_allows_denies_and_changes() {
             json!({"result": "22 °C in Bern"}),
         ]
     );
-    // What the model said stays what it said.
+    // The model's call keeps its arguments in the history.
     assert_eq!(contents[1]["parts"][2]["functionCall"]["args"], json!({"city": "Rome"}));
 }
 
@@ -120,7 +120,7 @@ async fn cancelling_reaches_the_tools_and_ends_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_ends_a_request_that_is_being_answered() {
+async fn cancelling_ends_a_running_request() {
     let script = Script::new().text("Hi.").pace(Duration::from_secs(60), Duration::ZERO);
     let (client, _sim) = client(script);
     let cancel = Cancel::new();
@@ -135,7 +135,7 @@ async fn cancelling_ends_a_request_that_is_being_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_ends_the_wait_for_what_another_request_computes() {
+async fn cancelling_ends_the_wait_for_a_shared_result() {
     let script = Script::new().call("slow", json!({"name": "tea"})).finish().text("Done.");
     let ((one, _first), (two, _second)) = (client(script.clone()), client(script));
     let tools = Toolset::new().tool(slow::tool().deterministic());
@@ -143,7 +143,7 @@ async fn cancelling_ends_the_wait_for_what_another_request_computes() {
     let request = || Request::new("Go.").tools(tools.clone());
     let start = tokio::time::Instant::now();
     let waiting = async {
-        // The first has begun, and takes ten seconds.
+        // The first call has started and takes ten seconds.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let asked = two.generate(request().cancel(cancel.clone())).await;
         assert!(matches!(asked, Err(Error::Cancelled { .. })));
@@ -157,8 +157,8 @@ async fn cancelling_ends_the_wait_for_what_another_request_computes() {
     assert_eq!(start.elapsed(), Duration::from_secs(10));
 }
 
-/// An event in a few words.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the rest is of no interest")]
+/// Short form of an event.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are not compared")]
 pub(crate) fn brief(event: &Event) -> String {
     match event {
         Event::Round { round, last } => {
@@ -206,7 +206,7 @@ async fn every_step_is_an_event() {
 }
 
 #[tokio::test]
-async fn r056_calls_are_logged_without_arguments_unless_asked() {
+async fn r056_arguments_are_logged_only_on_request() {
     use tracing_subscriber::fmt::MakeWriter;
 
     #[derive(Clone, Default)]

@@ -1,4 +1,4 @@
-//! Automatic function calling as a stream: the same semantics, as it happens.
+//! Automatic function calling in streams, with the semantics of unary requests.
 
 use futures_util::StreamExt as _;
 use serde_json::json;
@@ -49,7 +49,7 @@ async fn r075_calls_are_run_and_the_answer_is_streamed() {
         ]
     );
     clean(&sim, 2);
-    // One model content a round, however many chunks it came in.
+    // One model content per round, regardless of its chunks.
     let contents = last(&sim)["contents"].clone();
     assert_eq!(contents.as_array().unwrap().len(), 3);
     assert_eq!(contents[1]["parts"][0]["text"], "Let me look.");
@@ -67,7 +67,7 @@ async fn r074_steps_can_be_hidden_in_a_stream() {
 }
 
 #[tokio::test]
-async fn r058_however_the_bytes_are_cut() {
+async fn r058_chunk_boundaries_do_not_matter() {
     for size in [1, 2, 3, 7, 64, 1000] {
         let script = Script::new()
             .text("Grüße aus Zürich 😀.")
@@ -87,7 +87,7 @@ async fn r058_however_the_bytes_are_cut() {
 }
 
 #[tokio::test]
-async fn r059_the_callers_calls_are_numbered() {
+async fn r059_returned_calls_are_numbered() {
     let script = Script::new()
         .text("Two questions.")
         .call("ask", json!({"n": 1}))
@@ -110,7 +110,7 @@ async fn r059_the_callers_calls_are_numbered() {
     }
     assert_eq!(seen, [(0, json!({"n": 1})), (1, json!({"n": 2}))]);
     let response = response.unwrap();
-    // R32: words and calls, both.
+    // R32: text and calls.
     assert_eq!(response.text(), "Two questions.");
     let results: Vec<_> = response.calls().iter().map(|call| call.succeed(call.id())).collect();
     let seen = events(response.resume_stream(results).unwrap()).await;
@@ -138,12 +138,12 @@ async fn r063_an_error_is_the_end_and_nothing_follows() {
     assert_eq!(seen.last().unwrap(), "error Overloaded");
     assert_eq!(seen[1], "text \"One \"");
     assert!(stream.next().await.is_none());
-    // The caller has seen something: it is not sent again.
+    // The caller has seen a part of the answer, so there is no retry.
     assert_eq!(sim.counters().requests, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn r062_a_stream_that_is_cut_off_is_an_error() {
+async fn r062_a_truncated_stream_is_an_error() {
     let script =
         Script::new().chunk("One ").chunk("two ").fault(Fault::Cut { after: 400 }).times(0);
     let (client, _sim) = client(script);
@@ -152,7 +152,7 @@ async fn r062_a_stream_that_is_cut_off_is_an_error() {
 }
 
 #[tokio::test]
-async fn dropping_a_stream_gives_everything_up() {
+async fn dropping_a_stream_cancels_everything() {
     let script =
         Script::new().chunk("One ").chunk("two ").fault(Fault::Stall { after: 1, ms: None });
     let (client, sim) = client(script);
@@ -171,5 +171,5 @@ async fn a_bad_request_is_the_only_event() {
     let (client, _sim) = client(Script::new());
     let tools = Toolset::new().with::<clock>().with::<clock>();
     let seen = events(client.stream(Request::new("Go.").tools(tools))).await;
-    assert_eq!(seen, ["error the request cannot be sent: tools: two tools are called `clock`"]);
+    assert_eq!(seen, ["error invalid request: tools: two tools are called `clock`"]);
 }

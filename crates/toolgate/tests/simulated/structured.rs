@@ -1,4 +1,4 @@
-//! Answers that are data.
+//! Structured answers.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ fn report() -> Report {
 const JSON: &str = r#"{"city": "Oslo", "degrees": 22}"#;
 
 #[tokio::test]
-async fn answers_are_read_into_types() {
+async fn answers_are_parsed_into_types() {
     let (client, sim) = client(Script::new().text(JSON));
     let read: Report = client.generate_as("Weather in Oslo?").await.unwrap();
     assert_eq!(read, report());
@@ -34,7 +34,7 @@ async fn answers_are_read_into_types() {
 }
 
 #[tokio::test]
-async fn with_tools_where_the_model_allows_it() {
+async fn json_output_with_tools() {
     for model in ["gemini-3-flash-preview", "gemini-3.6-flash", "gemini-4-argon"] {
         let script = Script::new().call("weather", json!({"city": "Oslo"})).finish().text(JSON);
         let (client, sim) = client(script);
@@ -45,8 +45,8 @@ async fn with_tools_where_the_model_allows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_tools_where_the_model_does_not() {
-    // Gemini 2.5 takes no JSON output beside functions: the answer is a function's arguments.
+async fn json_output_with_tools_on_models_without_support() {
+    // Gemini 2.5 refuses JSON output with functions, so the answer is the arguments of a function.
     let script = Script::new().call("weather", json!({"city": "Oslo"})).finish();
     let (client, sim) = client(script.clone());
     let request =
@@ -63,7 +63,7 @@ async fn with_tools_where_the_model_does_not() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_says_so() {
+async fn answers_of_another_form_are_errors() {
     let (client, _sim) = client(Script::new().text(r#"{"city": "Oslo", "degrees": "warm"}"#));
     let error = client.generate_as::<Report>("Weather?").await.unwrap_err();
     assert!(error.is_retryable());
@@ -73,7 +73,7 @@ async fn what_does_not_fit_says_so() {
 }
 
 #[tokio::test]
-async fn data_after_the_callers_calls() {
+async fn structured_answers_after_returned_calls() {
     let script = Script::new().call("ask", json!({})).finish().text(JSON);
     let (client, sim) = client(script);
     let ask = Tool::declared_json(&json!({"name": "ask", "description": "Asks."})).unwrap();
@@ -84,13 +84,13 @@ async fn data_after_the_callers_calls() {
     let results: Vec<_> = response.calls().iter().map(|call| call.succeed("yes")).collect();
     let response = response.resume(results).await.unwrap();
     assert_eq!(response.parse::<Report>().unwrap(), report());
-    // The second response tells of what came after the first.
+    // The second response covers only the rounds after the first.
     assert_eq!((response.requests(), response.history().len()), (1, 3));
     clean(&sim, 2);
 }
 
 #[tokio::test]
-async fn a_chat_answers_in_data_and_then_in_words() {
+async fn a_chat_answers_in_json_and_then_in_text() {
     let (client, sim) = client(Script::new().text(JSON).finish().text("You are welcome."));
     let mut chat = client.chat(Request::default());
     assert_eq!(chat.send_as::<Report>("Weather?").await.unwrap(), report());

@@ -1,4 +1,4 @@
-//! Everything that a request can say arrives.
+//! All settings of a request reach Gemini.
 
 use serde_json::json;
 use toolgate::canon::{Part, Request as Plain, Role, Settings, Turn};
@@ -8,7 +8,7 @@ use toolgate_sim::Script;
 use crate::support::{clean, client, last};
 
 #[tokio::test]
-async fn settings_arrive() {
+async fn settings_are_encoded() {
     let (client, sim) = client(Script::new().text("Ok."));
     let request = Request::new(
         Message::new("Look.")
@@ -51,7 +51,7 @@ async fn settings_arrive() {
 }
 
 #[tokio::test]
-async fn plain_structs_are_requests_too() {
+async fn canonical_requests_are_accepted() {
     let (client, sim) = client(Script::new().text("Ok."));
     let plain = Plain {
         turns: vec![Turn { role: Role::User, parts: vec![Part::text(Text::new("Hi."))] }],
@@ -67,7 +67,7 @@ async fn plain_structs_are_requests_too() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_said_is_a_loss() {
+async fn unsupported_settings_are_losses() {
     let (client, sim) = client(Script::new().text("Ok."));
     let request = Request::new("Hi.").field("labels", &json!({"a": "b"}));
     let response = client.generate(request).await.unwrap();
@@ -76,7 +76,7 @@ async fn what_cannot_be_said_is_a_loss() {
 }
 
 #[tokio::test]
-async fn what_is_made_from_the_request_is_no_field() {
+async fn derived_fields_are_refused() {
     let (client, sim) = client(Script::new().text("Ok."));
     for (name, hint) in [
         ("contents", "`user`"),
@@ -100,7 +100,7 @@ async fn what_is_made_from_the_request_is_no_field() {
 }
 
 #[tokio::test]
-async fn r034_unknown_parts_are_kept_and_go_back() {
+async fn r034_unknown_parts_are_kept_and_sent_back() {
     let unknown = json!({"hologram": {"depth": 3}});
     let script = Script::new().text("See: ").part(unknown.clone()).finish().text("Ok.");
     let (client, sim) = client(script);
@@ -109,7 +109,7 @@ async fn r034_unknown_parts_are_kept_and_go_back() {
     let seen: Vec<_> = response.server().map(|it| it.kind.clone().into_owned()).collect();
     assert_eq!(seen, ["hologram"]);
     assert_eq!(response.text(), "See: ");
-    // The simulator refuses what Gemini does not know, its own part included.
+    // The simulator refuses unknown parts, even those that it sent itself.
     chat.send("Again.").await.unwrap_err();
     let contents = &last(&sim)["contents"];
     assert_eq!(contents[1]["role"], "model");
@@ -123,7 +123,7 @@ fn draw() -> Output {
 }
 
 #[tokio::test]
-async fn media_of_a_tool_arrive() {
+async fn media_of_a_tool_are_sent() {
     for (model, inside) in [("gemini-3.6-flash", true), ("gemini-2.5-flash", false)] {
         let script = Script::new().call("draw", json!({})).finish().text("A dot.");
         let (client, sim) = client(script);
@@ -139,7 +139,7 @@ async fn media_of_a_tool_arrive() {
 }
 
 #[tokio::test]
-async fn r022_none_forbids() {
+async fn r022_none_forbids_calls() {
     let (client, sim) = client(Script::new().text("Ok."));
     let tools = Toolset::new().with::<draw>();
     let request = Request::new("Hi.").tools(tools).tool_choice(ToolChoice::None);

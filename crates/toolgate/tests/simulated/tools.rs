@@ -1,4 +1,4 @@
-//! The tools that the other tests give to the model.
+//! Tools of the other tests.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A client whose Gemini is the simulator, in the same process: no socket, no clock.
+//! A client of an in-process simulator, without a socket.
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -7,7 +7,7 @@ use toolgate::transport::{Exchange, HttpRequest, HttpResponse, Method, Transport
 use toolgate::{Client, ClientBuilder};
 use toolgate_sim::{Script, Sim, SimConfig};
 
-/// Carries requests to a simulator by calling it.
+/// Transport that calls a simulator.
 pub(crate) struct InProcess(pub(crate) Sim);
 
 impl Transport for InProcess {
@@ -34,7 +34,7 @@ impl Transport for InProcess {
     }
 }
 
-/// A simulator with every check on, and a builder of clients for it.
+/// Returns a strict simulator, and a builder of its clients.
 pub(crate) fn builder(script: Script) -> (ClientBuilder, Sim) {
     let sim = Sim::new(SimConfig { strict_ids: true, ..SimConfig::scripted(script) });
     let builder = Client::builder()
@@ -45,18 +45,18 @@ pub(crate) fn builder(script: Script) -> (ClientBuilder, Sim) {
     (builder, sim)
 }
 
-/// A simulator with every check on, and a client for it.
+/// Returns a strict simulator and a client of it.
 pub(crate) fn client(script: Script) -> (Client, Sim) {
     let (builder, sim) = builder(script);
     (builder.build().unwrap(), sim)
 }
 
-/// The body of the last request.
+/// Body of the last request.
 pub(crate) fn last(sim: &Sim) -> Value {
     sim.requests().last().unwrap().json()
 }
 
-/// Nothing was refused, nothing did not match, nothing was not expected.
+/// Asserts that there were no refusals, mismatches or unexpected requests.
 #[track_caller]
 pub(crate) fn clean(sim: &Sim, requests: u64) {
     let counters = sim.counters();
