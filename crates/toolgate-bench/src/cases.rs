@@ -1,4 +1,4 @@
-//! What is sent, and what the upstream answers.
+//! Requests of the benchmark, and the upstream's answers.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::load::Prepared;
 
-/// One thing to measure.
+/// A measured request.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Case {
 }
 
 const MODEL: &str = "gemini-3.6-flash";
-/// Chunks of the streamed answer.
+/// Number of chunks in the streamed answer.
 const CHUNKS: usize = 200;
 
 impl Case {
@@ -35,7 +35,7 @@ impl Case {
         ])
     }
 
-    /// A stream to which the upstream says nothing.
+    /// A stream that the upstream never answers.
     pub(crate) fn silent(toolgate: &Path) -> Result<Self> {
         Self::new(toolgate, "silent", true, 1, &small(true))
     }
@@ -52,12 +52,12 @@ impl Case {
         Ok(Self { name, stream, weight, body: body.into(), upstream: upstream.into() })
     }
 
-    /// How many requests make a round: enough for the kernel's clock.
+    /// Number of requests in a round, enough for the resolution of the kernel's clock.
     pub(crate) fn requests(&self, connections: usize) -> usize {
         (12_000 / self.weight).max(connections * 2)
     }
 
-    /// What is sent for a number: the same request in a conversation of its own.
+    /// Body for conversation `number`: the same request with another first message.
     pub(crate) fn numbered(&self, number: usize) -> Bytes {
         const WORDS: &[u8] = b"\"content\":\"";
         let found = self.body.windows(WORDS.len()).position(|it| it == WORDS);
@@ -69,7 +69,7 @@ impl Case {
         Ok(Prepared { uri: format!("{url}/v1/messages").parse()?, body: self.body.clone() })
     }
 
-    /// The same, as the gateway sends it on.
+    /// The translated request, as the gateway sends it upstream.
     pub(crate) fn for_proxy(&self, url: &str) -> Result<Prepared> {
         let verb = if self.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
         let uri = format!("{url}/v1beta/models/{MODEL}:{verb}").parse()?;
@@ -77,7 +77,7 @@ impl Case {
     }
 }
 
-/// A recording for the simulator: one whole answer and one stream.
+/// Writes a recording for the simulator: a unary answer and a stream.
 pub(crate) fn cassette(folder: &Path) -> Result<PathBuf> {
     let usage = json!({"promptTokenCount": 1200, "candidatesTokenCount": 40, "thoughtsTokenCount": 60, "totalTokenCount": 1300});
     let chunk = |part: Value, finish: Option<&str>| {
@@ -106,14 +106,14 @@ pub(crate) fn cassette(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// A script whose answers never come.
+/// Writes a script whose answers never arrive.
 pub(crate) fn silence(folder: &Path) -> Result<PathBuf> {
     let path = folder.join("bench-silence.toml");
     std::fs::write(&path, "[[turn]]\ntext = \"never\"\ntimes = 0\nfault = { kind = \"stall\" }\n")?;
     Ok(path)
 }
 
-/// Asks the binary itself what it would send on.
+/// Translates a body with the binary's `translate` command.
 fn translated(toolgate: &Path, body: &[u8]) -> Result<Vec<u8>> {
     let mut child = Command::new(toolgate)
         .args(["translate", "request", "--from", "anthropic", "--model", MODEL])

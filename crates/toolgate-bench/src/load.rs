@@ -1,4 +1,4 @@
-//! Sending requests, many at a time.
+//! Load generator with concurrent connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,14 +15,14 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-/// One request, to be sent often.
+/// A request that is sent repeatedly.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) uri: Uri,
     pub(crate) body: Bytes,
 }
 
-/// What a load came to.
+/// Measurements of a load.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     pub(crate) times: Vec<Duration>,
@@ -48,7 +48,7 @@ impl Round {
     }
 }
 
-/// Sends `requests` over `connections`, each answered before the next.
+/// Sends `requests` requests over `connections` connections, one at a time on each.
 pub(crate) async fn run(request: &Prepared, connections: usize, requests: usize) -> Result<Round> {
     let left = Arc::new(AtomicUsize::new(requests));
     let mut tasks = Vec::with_capacity(connections);
@@ -83,13 +83,13 @@ async fn worker(request: &Prepared, left: &AtomicUsize) -> Result<Round> {
     Ok(round)
 }
 
-/// Opens streams and leaves them open, until what it returns is dropped.
+/// Opens streams, which stay open until the returned set is dropped.
 pub(crate) async fn open(request: &Prepared, streams: usize) -> Result<JoinSet<()>> {
     let mut open = JoinSet::new();
     for _ in 0..streams {
         let mut sender = connect(&request.uri).await?;
         let asking = sender.send_request(built(request)?);
-        // What is dropped with the task closes the connection.
+        // Dropping the task closes the connection.
         open.spawn(async move {
             if let Ok(response) = asking.await {
                 let _ = response.into_body().collect().await;

@@ -1,4 +1,4 @@
-//! What the gateway costs, beside a proxy that only moves bytes.
+//! CPU cost of the gateway, compared with a proxy that only copies bytes.
 //!
 //! ```text
 //!            ┌─► toolgate serve ─┐
@@ -6,8 +6,8 @@
 //!            └─► byte proxy ─────┘
 //! ```
 //!
-//! Machines are noisy, so the measure is CPU time per request (user and system) of each process, and
-//! what counts is the ratio. The proxy gets what the gateway sends upstream, and passes it on.
+//! Machines are noisy, so the measure is the CPU time per request (user and system) of each process,
+//! and the result is the ratio. The proxy gets the translated request and forwards it.
 #![expect(clippy::print_stdout, reason = "a command speaks to whoever started it")]
 
 mod cases;
@@ -25,14 +25,14 @@ use crate::cases::Case;
 use crate::load::Round;
 use crate::target::Target;
 
-/// Connections at a time.
+/// Numbers of concurrent connections.
 const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
-/// Rounds of each, taken in turns.
+/// Rounds of each process, interleaved.
 const ROUNDS: usize = 3;
 const USAGE: &str = "\
-usage: toolgate-bench run PATH-OF-TOOLGATE [--quick] [--case WORDS-OF-ITS-NAME]
-       toolgate-bench sessions PATH-OF-TOOLGATE [--quick] [--case=WORDS-OF-ITS-NAME]
-           [--conversations=NUMBER] [--beside=PATH-OF-ANOTHER-TOOLGATE]";
+usage: toolgate-bench run TOOLGATE [--quick] [--case NAME]
+       toolgate-bench sessions TOOLGATE [--quick] [--case=NAME]
+           [--conversations=NUMBER] [--beside=OTHER-TOOLGATE]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// What to measure.
+/// Command-line options.
 #[derive(Debug, Default)]
 struct Options {
     quick: bool,
@@ -82,10 +82,11 @@ impl Options {
 async fn run(toolgate: &Path, options: &Options) -> Result<()> {
     let folder = std::env::temp_dir();
     let cassette = cases::cassette(&folder)?;
-    let sim = Target::sim(toolgate, "--replay", &cassette).await.context("the simulator")?;
-    let gateway = Target::gateway(toolgate, &sim.url).await.context("the gateway")?;
+    let sim =
+        Target::sim(toolgate, "--replay", &cassette).await.context("cannot start the simulator")?;
+    let gateway = Target::gateway(toolgate, &sim.url).await.context("cannot start the gateway")?;
     let own = std::env::current_exe()?;
-    let proxy = Target::proxy(&own, &sim.url).await.context("the proxy")?;
+    let proxy = Target::proxy(&own, &sim.url).await.context("cannot start the proxy")?;
     println!(
         "gateway: ready after {} ms, {} kB resident when idle",
         gateway.ready.as_millis(),
@@ -116,7 +117,7 @@ async fn compare(
 ) -> Result<()> {
     let requests = case.requests(connections) / if quick { 4 } else { 1 };
     let (ours, floor) = (case.for_gateway(&gateway.url)?, case.for_proxy(&proxy.url)?);
-    // Connections are opened and caches filled before anything is measured.
+    // Warm-up: opens connections and fills caches.
     load::run(&ours, connections, connections.max(50)).await?;
     load::run(&floor, connections, connections.max(50)).await?;
     let (mut gateway_rounds, mut proxy_rounds) = (Vec::new(), Vec::new());
@@ -146,7 +147,7 @@ async fn compare(
     Ok(())
 }
 
-/// What a thousand silent streams weigh.
+/// Measures the memory of a thousand idle streams.
 async fn idle_streams(toolgate: &Path, folder: &Path) -> Result<()> {
     const STREAMS: usize = 1000;
     let script = cases::silence(folder)?;

@@ -1,4 +1,4 @@
-//! The floor: a reverse proxy that moves bytes and nothing else, on the gateway's own HTTP stack.
+//! Baseline: a reverse proxy that only copies bytes, on the gateway's HTTP stack.
 
 use std::convert::Infallible;
 
@@ -48,7 +48,7 @@ async fn pass(http: &Http, upstream: &str, request: Request<Incoming>) -> Respon
     let Ok(uri) = format!("{upstream}{path}").parse::<Uri>() else { return failed() };
     head.uri = uri;
     head.headers.remove(HOST);
-    // The gateway must read a request whole before it can translate it; so does the floor.
+    // The gateway reads a complete request before it translates it, so the baseline does too.
     let Ok(body) = body.collect().await else { return failed() };
     match http.request(Request::from_parts(head, Full::new(body.to_bytes()))).await {
         Ok(response) => response.map(http_body_util::BodyExt::boxed_unsync),

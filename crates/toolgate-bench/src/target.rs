@@ -1,4 +1,4 @@
-//! Processes that are measured.
+//! Measured processes.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 
 use crate::load::Round;
 
-/// A process that listens.
+/// A listening process.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) url: String,
@@ -45,27 +45,27 @@ impl Target {
         Self::start(Command::new(own).args(["proxy", sim])).await
     }
 
-    /// Starts a process and waits for the line that says where it listens.
+    /// Starts a process and waits for the line with its address.
     async fn start(command: &mut Command) -> Result<Self> {
         let began = Instant::now();
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).spawn()?;
         let stdout = child.stdout.take().context("no standard output")?;
         let mut lines = BufReader::new(stdout).lines();
-        let line = lines.next_line().await?.context("it ended without a word")?;
+        let line = lines.next_line().await?.context("the process ended without output")?;
         let at = line.find("http://").with_context(|| format!("no address in {line:?}"))?;
         let url = line[at..].trim().trim_end_matches('/').to_owned();
         Ok(Self { url, ready: began.elapsed(), child })
     }
 
     fn stat(&self, file: &str) -> Result<String> {
-        let pid = self.child.id().context("it has ended")?;
+        let pid = self.child.id().context("the process has ended")?;
         Ok(std::fs::read_to_string(format!("/proc/{pid}/{file}"))?)
     }
 
-    /// How long its threads have run so far. To the nanosecond, unlike the ticks of `stat`.
+    /// CPU time of its threads so far, in nanoseconds instead of the ticks of `stat`.
     pub(crate) fn cpu(&self) -> Result<Duration> {
-        let pid = self.child.id().context("it has ended")?;
+        let pid = self.child.id().context("the process has ended")?;
         let mut sum = Duration::ZERO;
         for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
             let run = std::fs::read_to_string(thread?.path().join("schedstat"))?;
@@ -82,7 +82,7 @@ impl Target {
         Ok(line.and_then(|it| it.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0))
     }
 
-    /// Runs a load and adds what it cost this process.
+    /// Runs a load and adds the CPU time of this process.
     pub(crate) async fn measured(
         &self,
         load: impl Future<Output = Result<Round>>,
