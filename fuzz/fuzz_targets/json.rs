@@ -1,4 +1,4 @@
-//! Text and values: what is read can be written, says the same, and stays on one line.
+//! Texts and values round-trip, and compact JSON is a single line.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any body is read or refused, and what was read becomes a request that Google takes.
+//! Any body is decoded or refused, and a decoded one is encoded as a request that Google accepts.
 #![no_main]
 
 #[path = "support/encode.rs"]

@@ -1,7 +1,7 @@
-//! Any schema compiles for every target, the same way twice, into what Google takes; and arguments
-//! can be checked.
+//! Any schema compiles deterministically, for every target, into one that Google accepts; and
+//! arguments can be checked against it.
 //!
-//! The input is a schema; what follows the first blank line is arguments.
+//! The input is a schema, a blank line, and arguments.
 #![no_main]
 
 #[path = "support/mutate.rs"]
@@ -41,14 +41,14 @@ fuzz_target!(|input: &str| {
             }
             let backends: &[Backend] = match emit {
                 Emit::JsonSchema => &[Backend::Developer, Backend::Vertex],
-                // As the client wrote it: that is the client's to answer for.
+                // Unchanged from the client, so it may be refused.
                 Emit::JsonSchemaRaw => &[],
                 Emit::ParametersDeveloper => &[Backend::Developer],
                 Emit::ParametersVertex => &[Backend::Vertex],
             };
             for &backend in backends {
                 if let Some(member) = member(&compiled, ["parametersJsonSchema", "parameters"]) {
-                    taken(
+                    check_accepted(
                         &format!(
                             r#""tools":[{{"functionDeclarations":[{{"name":"f",{member}}}]}}]"#
                         ),
@@ -57,7 +57,7 @@ fuzz_target!(|input: &str| {
                 }
                 let answer = compile_output(&schema, form, emit);
                 if let Some(member) = member(&answer, ["responseJsonSchema", "responseSchema"]) {
-                    taken(
+                    check_accepted(
                         &format!(
                             r#""generationConfig":{{"responseMimeType":"application/json",{member}}}"#
                         ),
@@ -69,7 +69,7 @@ fuzz_target!(|input: &str| {
     }
 });
 
-/// The member of a message that the schema is.
+/// Member of the request that holds the schema.
 fn member(compiled: &Compiled, [json_schema, parameters]: [&str; 2]) -> Option<String> {
     let name = match compiled.placement {
         Placement::Absent => return None,
@@ -79,8 +79,8 @@ fn member(compiled: &Compiled, [json_schema, parameters]: [&str; 2]) -> Option<S
     Some(format!(r#""{name}":{}"#, compiled.json))
 }
 
-/// Google takes a request with this in it.
-fn taken(field: &str, backend: Backend) {
+/// Checks that Google accepts a request with this field.
+fn check_accepted(field: &str, backend: Backend) {
     let body = format!(r#"{{"contents":[{{"parts":[{{"text":"x"}}]}}],{field}}}"#);
     for model in ["gemini-2.5-flash", "gemini-3.6-flash"] {
         let target = Target { model: model.to_owned(), backend };

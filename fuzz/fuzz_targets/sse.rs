@@ -1,4 +1,4 @@
-//! However a stream is cut, the frames are the same.
+//! Frames do not depend on chunk boundaries.
 #![no_main]
 
 use std::ops::ControlFlow;

@@ -1,5 +1,5 @@
-//! Whatever Gemini sends: events follow the grammar, and however it is cut, every client sees the
-//! same bytes.
+//! For any bytes from Gemini, events follow the grammar, and every client's bytes do not depend on
+//! chunk boundaries.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -12,7 +12,7 @@ use toolgate_core::schema::Checker;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::{Echo, Translator};
 
-/// A tool with a schema, and one that takes text: what the golden answers call, and more.
+/// Tools of the golden answers: with a schema, without one, and freeform.
 static EXCHANGE: LazyLock<Arc<Exchange>> = LazyLock::new(|| {
     let schema = r#"{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"integer"},"todos":{"type":"array","items":{"type":"object"}}},"required":["command"]}"#;
     let schema = Raw::parse(schema.to_owned());
@@ -43,7 +43,7 @@ fn echoes() -> [Echo; 4] {
     ]
 }
 
-/// Every client's bytes.
+/// Bytes for a client of each dialect.
 fn translated(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     let translate = |echo: Echo| {
         let stamp = Stamp { ids: IdGen::new(1), created: 0 };

@@ -1,4 +1,4 @@
-//! What must hold for every request that a dialect can read.
+//! Checks of every request that a dialect decodes.
 
 use toolgate_core::canon::{
     DecodeOptions, Decoded, Media, Part, Request, ResultPart, ServerTool, Tool,
@@ -9,28 +9,28 @@ use toolgate_core::schema::Cache;
 use toolgate_core::seal::{Sealed, Sealer};
 use toolgate_validate::{AnySignature, Method, check_request};
 
-/// Calls `then` with options that anybody could have made envelopes for.
+/// Calls `then` with a sealer without a key, whose envelopes can be forged.
 pub(crate) fn with_options<R>(then: impl FnOnce(&DecodeOptions<'_>) -> R) -> R {
     let sealer = Sealer::default();
     then(&DecodeOptions { sealer: &sealer })
 }
 
-/// Encodes for every generation and back end, twice: the same bytes, which Google would take.
+/// Encodes a request for every generation and back end, twice: the bytes are the same, and Google
+/// accepts them.
 ///
-/// Where the client speaks to Gemini in Gemini's own words ([`passes_on`]), toolgate does not
-/// know better than the client: those go on as they are, for Google to judge. Then, if `own`, the
-/// client's body in Gemini's dialect, is one that Google would take, so must ours be.
+/// Fields in Gemini's own dialect are forwarded unchanged ([`has_forwarded_fields`]), so Google may
+/// refuse them. If it accepts `own`, the client's body in Gemini's dialect, it must accept ours too.
 pub(crate) fn check<E>(decoded: &Decoded<'_, E>, own: Option<&str>) {
     let cache = Cache::new(64);
     let options = EncodeOptions::new(&cache);
-    let passes_on = passes_on(&decoded.request);
+    let has_forwarded_fields = has_forwarded_fields(&decoded.request);
     for model in ["gemini-2.5-flash", "gemini-3-flash-preview", "gemini-3.6-flash"] {
         for backend in [Backend::Developer, Backend::Vertex] {
             let target = Target { model: model.to_owned(), backend };
             let Some(body) = encode(&decoded.request, &target, &options) else { continue };
             let Err(why) = verdict(body.as_bytes(), &target) else { continue };
-            let excused =
-                passes_on && own.is_none_or(|own| verdict(own.as_bytes(), &target).is_err());
+            let excused = has_forwarded_fields
+                && own.is_none_or(|own| verdict(own.as_bytes(), &target).is_err());
             assert!(excused, "{target:?} refuses: {why}\n{body}");
         }
     }
@@ -45,7 +45,7 @@ fn encode(request: &Request<'_>, target: &Target, options: &EncodeOptions<'_>) -
     Some(body)
 }
 
-/// What Google would say; responses that do not match their calls make newer models fall silent.
+/// Google's verdict. A mismatch of calls and responses is an error too: newer models answer nothing.
 fn verdict(body: &[u8], target: &Target) -> Result<(), String> {
     match check_request(body, target, Method::Generate, &AnySignature) {
         Ok(accepted) => accepted.mismatch.map_or(Ok(()), |how| Err(format!("{how:?}"))),
@@ -53,9 +53,9 @@ fn verdict(body: &[u8], target: &Target) -> Result<(), String> {
     }
 }
 
-/// Whether something goes to Google as the client wrote it: fields, tools and parts that are
-/// Gemini's own, and members that stand beside a part's or a result's content.
-fn passes_on(request: &Request<'_>) -> bool {
+/// Whether parts of the request are forwarded unchanged: fields, tools and parts of Gemini's own
+/// dialect, and modifiers of parts and results.
+fn has_forwarded_fields(request: &Request<'_>) -> bool {
     let parts = || request.turns.iter().flat_map(|turn| &turn.parts);
     let beside = |media: &Media<'_>| !media.modifiers.is_empty();
     !request.gemini.is_empty()
