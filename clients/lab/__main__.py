@@ -40,7 +40,7 @@ def main():
     if install.NEEDS_NODE & set(folders):
         folders = {"node22": None} | folders
     installer = install.Installer(folders)
-    # In the order in which they will be there.
+    # In the order of installation.
     order = list(install.versions())
     cells.sort(key=lambda cell: order.index(cell[0].folder))
     why = stage.loopback_only()
@@ -92,7 +92,7 @@ def is_wanted(client, scenario, model, options):
         return model == options.model
     if options.all or options.scenario:
         return True
-    # The thinned matrix: the newer model, and the scenarios that have found most.
+    # The selected runs: the newer model, and the scenarios that have found the most defects.
     is_thin = scenario.name in client.thin if client.thin else scenario.thin
     return is_thin and model == scenarios.NEW
 

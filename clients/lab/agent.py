@@ -1,10 +1,10 @@
-"""What the lab knows of a coding agent, whichever it is."""
+"""Base class of coding agents in the lab."""
 
 import shlex
 
 import install
 
-# Less than the silence that a model is given, and by far more than the time between two signs of life.
+# Shorter than the upstream's idle timeout, and far longer than the interval of keep-alives.
 PATIENCE_MS = 8_000
 
 
@@ -15,17 +15,17 @@ class Agent:
     folder = ""
     seconds = 120
     can_resume = True
-    # Which scenarios of the thinned matrix it runs; all unless named.
+    # Scenarios that it runs in the selected matrix; all by default.
     thin = None
     is_agent = True
     is_direct = False
-    # Scenarios that it cannot play, in its words.
+    # Scenarios that it cannot run, with its error text.
     faults = {}
-    # What the client itself loses when it resumes a session, in the simulator's words.
+    # Counters of the simulator for losses that the client itself causes when it resumes a session.
     forgets = ()
-    # What it costs that it goes on from half an answer as if the model had stopped there.
+    # Counters for clients that continue a truncated answer as if it were complete.
     goes_on_by = ()
-    # What a client costs that renames calls of tools that it lacks.
+    # Counters for clients that rename calls of unknown tools.
     renamed_calls_need = ()
 
     def version(self):
@@ -64,64 +64,64 @@ class Agent:
         """A call without arguments."""
         raise NotImplementedError
 
-    # How many of the odd server's tools the client declares; some drop a few by themselves.
+    # Number of the odd server's tools that the client declares; some clients drop a few.
     mcp_most = 40
 
     def look(self, path):
-        """Reads a picture or a PDF; None where the client cannot."""
+        """Reads an image or a PDF; None if the client cannot."""
 
     def delegate(self, prompt):
-        """Gives work to a sub-agent; None where the client has none."""
+        """Starts a sub-agent; None if the client has none."""
 
     def hand_back(self, words):
         """The turn in which a sub-agent ends."""
         return {"text": words}
 
-    # Whether a sub-agent works while its master goes on.
+    # Whether a sub-agent runs concurrently with its parent.
     works_beside = False
 
     def others_are(self, prompt):
-        """How the first and the second request of a sub-agent are known."""
+        """Expectations that match the first and the second request of a sub-agent."""
         return {"contains": prompt}, {"contains": prompt} if self.works_beside else {}
 
     def awaits(self, place):
-        """Calls that wait for what a sub-agent makes, where it works beside its master."""
+        """Calls that wait for the output of a concurrent sub-agent."""
         return []
 
     def browse(self, query):
-        """Searches the web; None where the client cannot."""
+        """Searches the web; None if the client cannot."""
 
     def structured(self, stage, schema):
-        """Options that ask for an answer of this schema, and the model's turn that gives it; None if it cannot."""
+        """Options that request an answer by this schema, and the model's turn with it; None if unsupported."""
 
-    # Which of its settings the lab knows: "no-tools", "compaction", "impatience", "question".
+    # Settings that the lab can change: "no-tools", "compaction", "impatience", "question".
     can = ()
 
     def granted(self, wish, stage, model):
-        """Sets it so; returns more arguments and more environment."""
+        """Applies a setting; returns further arguments and environment variables."""
         raise NotImplementedError
 
     def named(self, work, url):
-        """Calls of tools that must work under their own names, each with words of its result."""
+        """Calls of tools that must work under their own names, each with a part of its result."""
         return []
 
     def newly_named(self, work, url):
-        """The same of a newer generation."""
+        """Calls of the newer generation of tools."""
         return []
 
-    # What it calls a tool that is called by an older name.
+    # Current names of tools that are called by an older name.
     aliases = {}
-    # What the user says to make it sum the session up; None where it does so by itself.
+    # Prompt that makes it summarize the session; None if it does so automatically.
     compacts_by = None
-    # Whether it does so only before the user's next words.
+    # Whether it does so only before the user's next prompt.
     compacts_between = False
-    # The words with which it asks for a summary.
+    # Text of its request for a summary.
     sums_up = ()
-    # At how many tokens: more than a beginning has, less than a session with a long file in it.
+    # Token count that triggers it: more than a new session has, less than one with a long file.
     compacts_at = 16_000
-    # Whether it takes the signs of life of its dialect for such.
+    # Whether it accepts the keep-alives of its dialect.
     counts_pings = True
-    # What the user says to see how full the context is.
+    # Prompt that shows the usage of the context.
     counts_by = None
 
     def mcp_call(self, tool, **args):

@@ -1,4 +1,4 @@
-"""Claude Code: how it is started, and its tools, old and new."""
+"""Claude Code: command line and tools, old and new."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from named import DELEGATED, FETCHED, PRESENT
 from stage import KEY
 
 CONSOLE = install.ROOT / "clients" / "programs" / "claude_console.py"
-# What the one at the console says to every question.
+# Answer of the console user to every question.
 ANSWER = "The second one"
 
 
@@ -17,7 +17,7 @@ class ClaudeCode(Agent):
     name = "claude-code"
     dialect = "anthropic"
     folder = "claude"
-    # It leaves out a tool with `allOf` at the root.
+    # It drops a tool with `allOf` at the root.
     mcp_most = 39
     compacts_by = "/compact"
     counts_by = "/context"
@@ -32,7 +32,7 @@ class ClaudeCode(Agent):
         return command + ["--allowedTools", tools, *(["--continue"] if again else []), *options]
 
     def environment(self, stage, model):
-        # The first three are all that a user needs (R126); the rest keeps it from calling home.
+        # A user needs only the first three (R126); the rest disables its telemetry and updates.
         return {
             "ANTHROPIC_BASE_URL": stage.url,
             "ANTHROPIC_AUTH_TOKEN": KEY,
@@ -40,7 +40,7 @@ class ClaudeCode(Agent):
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_TELEMETRY": "1",
             "DISABLE_AUTOUPDATER": "1",
-            # All tools at once, those of MCP servers too, instead of a search for them.
+            # All tools at once, including those of MCP servers, instead of a tool search.
             **({"ENABLE_TOOL_SEARCH": "false"} if (stage.home / "mcp.json").exists() else {}),
             "IS_SANDBOX": "1",
         }
@@ -98,7 +98,7 @@ class ClaudeCode(Agent):
     def structured(self, stage, schema):
         return ["--json-schema", json.dumps(schema)], lambda value: call("StructuredOutput", **value)
 
-    # It waits for five minutes at least, whatever it is told.
+    # Its timeout is at least five minutes, regardless of its settings.
     can = ("no-tools", "question")
 
     def granted(self, wish, stage, model):
@@ -106,19 +106,19 @@ class ClaudeCode(Agent):
             case "no-tools":
                 return ["--tools", ""], {}
             case "question":
-                # It asks its maker about every address before it fetches it, who is not there.
+                # Before it fetches a URL it asks a vendor service, which is unreachable here.
                 return ["--settings", json.dumps({"skipWebFetchPreflight": True})], {}
 
     def attended(self, command):
-        """The same with somebody who answers questions."""
+        """Claude Code with a console user who answers questions."""
         binary, print_, prompt, *options = command
         return [sys.executable, str(CONSOLE), prompt, binary, print_, *options]
 
-    # It runs `Task` still, as what is called Agent now.
+    # It still runs `Task`, under the new name Agent.
     aliases = {"Task": "Agent"}
 
     def named(self, work, url):
-        """R148 to R158; Read and Edit want a file that is there."""
+        """R148 to R158; Read and Edit need an existing file."""
         todo = {"content": "Write it", "status": "in_progress", "activeForm": "Writing it"}
         rest = {"content": "Read it", "status": "pending", "activeForm": "Reading it"}
         return [
@@ -129,7 +129,7 @@ class ClaudeCode(Agent):
         ]
 
     def newly_named(self, work, url):
-        """The same of today: tasks instead of todos, and what is found only by a search."""
+        """Current tools: tasks instead of todos, and tools that only a search finds."""
         return [
             *self.found(),
             (call("TaskCreate", subject="Write it", description="All of it", activeForm="Writing it"), "Task #1 created"),
@@ -174,14 +174,14 @@ class OldClaudeCode(ClaudeCode):
     folder = "claude-197"
     thin = ("ten-steps", "resume", "named-tools", "new-tools")
 
-    # It leaves after five minutes of pings, and asks once more, without a stream.
+    # It disconnects after five minutes of pings, and retries without a stream.
     counts_pings = False
 
     def nothing(self):
         return call("TaskList")
 
     def found(self):
-        """It has all tools at once, and no search."""
+        """It has all tools at once, without a tool search."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""Codex: how it is started, what its tools are called, and how it says that it is done."""
+"""Codex: command line, tool names, and completion."""
 
 import json
 import shlex
@@ -11,7 +11,7 @@ class Codex(Agent):
     name = "codex"
     dialect = "responses"
     folder = "codex"
-    # It leaves out a tool with `required` inside a property.
+    # It drops a tool with `required` inside a property.
     mcp_most = 39
 
     def prepare(self, stage, model):
@@ -83,7 +83,7 @@ class Codex(Agent):
         return [self.shell(f"until [ -e {shlex.quote(str(place))} ]; do sleep 0.1; done; sleep 1")]
 
     sums_up = ("CONTEXT CHECKPOINT COMPACTION",)
-    # It reads no more than a part of a long file.
+    # It reads only a part of a long file.
     compacts_at = 11_000
 
     def structured(self, stage, schema):
@@ -93,11 +93,11 @@ class Codex(Agent):
 
 
 class CodexBuiltIn(Codex):
-    """The provider that is built in, which tries a WebSocket first."""
+    """Codex with its built-in provider, which tries a WebSocket first."""
 
     name = "codex-websocket"
     can_resume = False
-    # Its own provider keeps its patience to itself, and leaves the summary to the gateway.
+    # The built-in provider has fixed timeouts, and leaves summaries to the gateway.
     can = ("compaction",)
     sums_up = ("Write a summary of this conversation",)
     thin = ("ten-steps", "parallel", "compaction")

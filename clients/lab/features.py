@@ -1,4 +1,4 @@
-"""What SDKs can ask for beside tools: each is an option of our programs, and a scenario."""
+"""SDK features besides tools: each is an option of our programs, and a scenario."""
 
 import json
 
@@ -10,13 +10,13 @@ QUICK = install.ROOT / "clients" / "lab" / "quick.toml"
 
 
 class Feature(Scenario):
-    """For the programs that know the option of its name."""
+    """A scenario for the programs that have the option of its name."""
 
     programs_only = True
-    # What the program is told, beside what it is always told.
+    # Options of the program, in addition to the usual ones.
     options = ()
 
-    # What Gemini may refuse to its own clients: their bytes are mended only when it does.
+    # Refusals that Gemini clients may get: their requests are repaired only after a refusal.
     gemini_refuses = False
     but = ()
 
@@ -37,7 +37,7 @@ class Feature(Scenario):
 
 
 class Forced(Feature):
-    """The first call is forced; the model cannot but make it."""
+    """The first call is forced."""
 
     name = "forced-tool"
     options = ("force=list_files",)
@@ -57,7 +57,7 @@ class Forced(Feature):
 
 
 class NoTools(Feature):
-    """Words alone."""
+    """Text only."""
 
     name = "no-tools"
     options = ("tools=no",)
@@ -72,7 +72,7 @@ class NoTools(Feature):
 
 
 class Structured(Feature):
-    """An answer by a schema, after tools. 2.5 cannot have both: there the answer is a function of the gateway's."""
+    """An answer by a schema, after tools. 2.5 does not support both: the gateway declares a function for the answer."""
 
     name = "structured"
     gemini_refuses = True
@@ -85,7 +85,7 @@ class Structured(Feature):
         return [
             write,
             {"expect": {"tool": "final_answer"}, "say": [call]},
-            # Vercel's provider for Google knows the same about 2.5, and has a function of its own.
+            # Vercel's provider for Google handles 2.5 the same way, with a function of its own.
             {"expect": {"tool": "json"}, "say": [{**call, "call": "json"}]},
             {"text": json.dumps(self.report)},
         ]
@@ -103,11 +103,11 @@ class Structured(Feature):
 
 
 class Search(Feature):
-    """The vendor's web search beside tools; what was found is cited."""
+    """The vendor's web search together with tools; the answer has citations."""
 
     name = "web-search"
     options = ("search=yes",)
-    # 2.5 searches or calls functions, not both.
+    # 2.5 supports search or functions, not both.
     models = (NEW,)
 
     def turns(self, box, work):
@@ -133,7 +133,7 @@ class Search(Feature):
 
 
 class Media(Feature):
-    """Results that hold a picture and a paper."""
+    """Results with an image and a PDF."""
 
     name = "media-results"
     gemini_refuses = True
@@ -151,7 +151,7 @@ class Media(Feature):
 
 
 class OddTools(Feature):
-    """Forty tools with the ugliest schemas of the field, from a server of ours."""
+    """Forty tools with difficult schemas from the field, on an MCP server of our own."""
 
     name = "odd-tools"
     gemini_refuses = True
@@ -181,11 +181,11 @@ class OddTools(Feature):
 
 
 class Switch(Feature):
-    """Another model in the middle: the first one's signatures mean nothing to it."""
+    """A change of model within the conversation, to which the first model's signatures are invalid."""
 
     name = "model-switch"
     gemini_refuses = True
-    # The placeholder is what Google wants for another model's calls.
+    # Google documents the placeholder for calls of another model.
     but = ("placeholders",)
     models = (NEW,)
     options = ("switch=gemini-3.8-flash",)
@@ -205,7 +205,7 @@ class Switch(Feature):
 
 
 class Silence(Feature):
-    """The model thinks for longer than signs of life take, before the first word and between words."""
+    """The model pauses for longer than the keep-alive interval, before the first text and between texts."""
 
     name = "silence"
     server_options = ("--config", str(QUICK))
@@ -223,7 +223,7 @@ class Silence(Feature):
 
 
 def own_fault(run, fault):
-    """The SDK says itself that it cannot, and nobody was asked."""
+    """The SDK refuses by itself, without a request."""
     if fault not in run.error:
         yield f"it does not say {fault!r} any more but {(run.error or run.text)[:160]!r}"
     if any(asks(request) for request in run.requests):
@@ -235,7 +235,7 @@ def asks(request):
 
 
 def calling(request):
-    """Which calls are asked for, whichever spelling the client has."""
+    """Calls that a request forces, in either spelling."""
     config = (request["body"] or {}).get("toolConfig") or {}
     found = config.get("functionCallingConfig") or {}
     names = found.get("allowedFunctionNames") or found.get("allowed_function_names")
@@ -249,7 +249,7 @@ def declared(request):
 
 
 def media(value):
-    """The types of all bytes inside of results and beside them."""
+    """MIME types of all media within results and beside them."""
     if isinstance(value, list):
         return [mime for it in value for mime in media(it)]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Gemini CLI: how it is started, what its tools are called, and how it says that it is done."""
+"""Gemini CLI: command line, tool names, and completion."""
 
 import json
 
@@ -11,7 +11,7 @@ class GeminiCli(Agent):
     name = "gemini-cli"
     dialect = "gemini"
     folder = "gemini"
-    # It gives every result twice and no signature; the gateway mends that when Gemini objects.
+    # It sends every result twice and no signature; the gateway repairs that after a refusal.
     forgets = ("refusals", "mismatches", "placeholders")
 
     def prepare(self, stage, model):

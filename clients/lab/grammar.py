@@ -1,4 +1,4 @@
-"""Whether what the gateway sent follows the grammar of its dialect, whatever a client forgives."""
+"""Grammar checks of the gateway's answers, stricter than the clients."""
 
 import json
 import subprocess
@@ -16,10 +16,10 @@ RESPONSE_ENDS = ("response.completed", "response.incomplete", "response.failed",
 
 
 def faults(exchanges, checker):
-    """What is wrong with the answers of the gateway. `checker` is the program of the tests' own checkers."""
+    """Faults in the answers of the gateway. `checker` is the program with the tests' grammar checkers."""
     answers = [(exchange, answer) for exchange in exchanges for answer in answers_of(exchange)]
     if not answers:
-        # A session that only counts has none.
+        # A session that only counts tokens has none.
         if not any("count" in exchange.path for exchange in exchanges):
             yield "grammar: not one answer of the gateway was there to be checked"
         return
@@ -39,10 +39,10 @@ def is_checked(exchange):
 
 
 def answers_of(exchange):
-    """What an exchange gives to be checked: one answer, or all of a WebSocket's."""
+    """Answers of an exchange: one, or all of a WebSocket."""
     path = exchange.path.partition("?")[0]
     dialect = next((it for end, it in DOORS.items() if path.endswith(end)), None)
-    # A client may leave before the end: what came until then has no end to check.
+    # A client may disconnect early: a truncated answer has no end to check.
     if not dialect or not exchange.answer or not exchange.answer["whole"]:
         return
     if exchange.status == 101:
@@ -61,16 +61,16 @@ def answers_of(exchange):
 
 
 def without_bare_error(text):
-    """Google gives an error in the middle of a stream as bare JSON, and its SDKs expect that."""
+    """Google sends an error within a stream as bare JSON, and its SDKs expect that."""
     begin, mark, rest = text.rpartition("\r\n\r\n")
     last = rest if mark else text
     is_bare = last.lstrip().startswith("{")
-    # A frame that Google did not finish is passed on as it came; nobody reads it.
+    # A frame that Google truncated is forwarded unchanged; clients ignore it.
     return begin + mark, last if is_bare else ""
 
 
 def websocket_answers(data):
-    """The same events as a stream's, one message each; an answer ends where its response ends."""
+    """Events of a WebSocket, one per message; an answer ends with its response."""
     frames = []
     for text in websocket_texts(data):
         kind = json.loads(text).get("type")
@@ -81,7 +81,7 @@ def websocket_answers(data):
 
 
 def other_model(exchange):
-    """Claude Code drops its thinking from a message that names another model than it asked for."""
+    """Answers that name another model than requested; Claude Code drops the thinking of such messages."""
     asked, said = (exchange.body() or {}) if exchange.status == 200 else {}, exchange.text()
     if "/messages" in exchange.path and '"message_start"' in said:
         wanted = f'"model":{json.dumps(asked.get("model"))}'

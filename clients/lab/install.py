@@ -13,12 +13,12 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 FOLDER = TARGET / "clients"
 VERSIONS = ROOT / "clients" / "versions.toml"
 STAMP = "installed.txt"
-# Folders whose packages want a newer Node than the machine may have.
+# Folders whose packages need a newer Node than the machine may have.
 NEEDS_NODE = {"js", "gemini"}
 
 
 def versions():
-    """Every folder with its installer and its packages."""
+    """Every folder, with its installer and packages."""
     tables = tomllib.loads(VERSIONS.read_text())
     return {
         name: (installer, packages)
@@ -32,7 +32,7 @@ def node():
 
 
 class Installer:
-    """Installs in a process of its own, which keeps its network, while the first clients run already."""
+    """Installs in a separate process, which keeps its network, while the first clients run."""
 
     def __init__(self, folders):
         missing = [folder for folder in folders if not is_there(folder)]
@@ -42,7 +42,7 @@ class Installer:
     def wait_for(self, folder):
         """Returns as soon as a folder is installed."""
         while not is_there(folder):
-            # Asked before looking again: what is installed last must not be overlooked.
+            # Checked before the last look, so that the last installation is not missed.
             has_ended = self.process is None or self.process.poll() is not None
             if has_ended and not is_there(folder):
                 raise RuntimeError(f"{folder} cannot be installed")
@@ -59,13 +59,13 @@ def wanted(folder):
 
 
 def is_there(folder):
-    """Whether exactly what is pinned is installed."""
+    """Whether exactly the pinned versions are installed."""
     stamp = FOLDER / folder / STAMP
     return stamp.exists() and stamp.read_text() == wanted(folder)
 
 
 def ensure(folder):
-    """Installs a folder unless exactly this is there already; says where it is."""
+    """Installs a folder unless exactly this is installed; returns its path."""
     installer, packages = versions()[folder]
     place = FOLDER / folder
     if is_there(folder):
@@ -73,7 +73,7 @@ def ensure(folder):
     place.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     print(f"installing {folder} …", flush=True)
-    # A registry that is slow or busy gets a second chance.
+    # Retried once, because a registry may be slow or busy.
     for left in (1, 0):
         done = (npm if installer == "npm" else pip)(place, packages)
         if done.returncode == 0:
@@ -88,7 +88,7 @@ def ensure(folder):
 
 def npm(place, packages):
     names = [f"{name}@{version}" for name, version in packages.items()]
-    # Without a package.json of its own, npm would climb to a folder that has one.
+    # Without a package.json here, npm would use one of a parent folder.
     (place / "package.json").write_text("{}\n")
     return captured(
         ["npm", "--prefix", str(place), "install", "--no-audit", "--no-fund", "--no-package-lock"]
@@ -103,7 +103,7 @@ def pip(place, packages):
         made = captured([sys.executable, "-m", "venv", str(place)])
         if made.returncode != 0:
             return made
-    # What is imported is compiled when it is imported first; most is never.
+    # Modules are compiled on first import; most are never imported.
     return captured([str(place / "bin" / "pip"), "install", "--quiet", "--no-compile"] + names)
 
 
@@ -118,7 +118,7 @@ def captured(command):
 
 
 def main(folders):
-    """npm one after the other, because it uses all cores; each pip, which uses one, beside it."""
+    """Runs npm sequentially, because it uses all cores, and pip, which uses one, concurrently."""
     kinds = versions()
     lanes = [[it for it in folders if kinds[it][0] == "npm"]]
     lanes += [[it] for it in folders if kinds[it][0] == "pip"]

@@ -23,7 +23,7 @@ def plays(client, scenario):
         return False
     if len(scenario.prompts_for(client)) > 1 and not client.can_resume:
         return False
-    # Without the gateway nobody saves a turn: an SDK gives on whatever Gemini said.
+    # Without the gateway there are no rescues: an SDK returns Gemini's faulty turn.
     if client.is_direct and scenario.is_faulty and scenario.name != "429":
         return False
     return scenario.name != "no-arguments" or bool(client.nothing())

@@ -1,4 +1,4 @@
-"""Tools that are asked for by name: R148 to R158, and what has taken their place."""
+"""Tools that are called by name: R148 to R158, and their successors."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ PRESENT = "The sub-agent is there."
 
 
 class Named(Scenario):
-    """The names that the requirements have."""
+    """Tool names of the requirements."""
 
     name = "named-tools"
     agents_only = True
@@ -38,7 +38,7 @@ class Named(Scenario):
             {"expect": {"tools": True, "contains": DELEGATED}, "text": PRESENT},
             *({"expect": {"tools": True}, **thinking(it)} for it in calls),
             {"expect": {"tools": True}, "text": f"Every one. {DONE}"},
-            # What the tools themselves ask.
+            # Requests of the tools themselves.
             {"expect": {"tools": False, "contains": WORDS}, "text": FETCHED, "times": 0},
             {"expect": {"tools": False}, "text": "Nothing was found.", "times": 0},
         ]
@@ -48,7 +48,7 @@ class Named(Scenario):
         yield from run.ended_well()
         wanted = [(it["call"], words) for it, words in self.calls(run.client, run.work, "")]
         renamed = [run.client.aliases.get(name, name) for name, _ in wanted]
-        # The signature of a call that the client has renamed is good for nothing.
+        # The signature of a call that the client has renamed is invalid.
         yield from run.was_clean(but=("placeholders",) if run.client.aliases.keys() & {it for it, _ in wanted} else ())
         if missing := set(renamed) - run.declared():
             yield f"not declared: {sorted(missing)}"
@@ -62,7 +62,7 @@ class Named(Scenario):
 
 
 class NewlyNamed(Named):
-    """The names of today, of which some must be searched for first."""
+    """Current tool names, some of which need a tool search first."""
 
     name = "new-tools"
 

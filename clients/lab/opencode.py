@@ -13,7 +13,7 @@ class OpenCode(Agent):
 
     def __init__(self, dialect, package, path):
         self.name = f"opencode-{dialect}"
-        # Google's own dialect names no issuer: there Gemini must refuse before anybody can know.
+        # Google's dialect names no issuer, so a foreign signature is known only after a refusal.
         self.renamed_calls_need = ("placeholders", "refusals") if dialect == "gemini" else ("placeholders",)
         self.goes_on_by = ("refusals",) if dialect == "gemini" else ()
         self.dialect, self.package, self.path = dialect, package, path
@@ -31,7 +31,7 @@ class OpenCode(Agent):
                 model: {
                     "tool_call": True,
                     "reasoning": True,
-                    # Without this it keeps pictures and papers from the model.
+                    # Without this it does not send images and PDFs to the model.
                     "modalities": {"input": ["text", "image", "pdf"], "output": ["text"]},
                     "limit": {"context": context, "output": output},
                 }
@@ -91,7 +91,7 @@ class OpenCode(Agent):
         return call("glob", pattern="**/*", path=str(folder))
 
     def nothing(self):
-        """It has no tool without arguments."""
+        """opencode has no tool without arguments."""
 
     def look(self, path):
         return self.read(path)
@@ -108,7 +108,7 @@ class OpenCode(Agent):
 
     @property
     def can(self):
-        # Google's dialect has no sign of life, so that patience is all that helps there.
+        # Google's dialect has no keep-alive, so only a longer timeout helps.
         return ("no-tools", "compaction") + (("impatience",) if self.dialect != "gemini" else ())
 
     sums_up = ("summary",)
@@ -120,7 +120,7 @@ class OpenCode(Agent):
             case "compaction":
                 self.write_settings(stage, model, {}, context=self.compacts_at + 1000, output=1000)
             case "impatience":
-                # It waits so long for the head of an answer, and for each piece of it.
+                # Timeout for the head of an answer, and for each chunk.
                 patience = {"headerTimeout": PATIENCE_MS, "chunkTimeout": PATIENCE_MS}
                 self.write_settings(stage, model, {}, options=patience)
         return [], {}

@@ -1,11 +1,11 @@
-"""The one page of the lab's web: a client that fetches wants it over TLS."""
+"""The only web page of the lab, served over TLS, which clients require."""
 
 import http.server
 import ssl
 import threading
 
 WORDS = "The lab is open from nine to five."
-# For 127.0.0.1, until 2120. Nobody trusts it but who is told to, for one run.
+# For 127.0.0.1, valid until 2120. Trusted only by processes of a run that are given it.
 CERTIFICATE = (
     "MIIBWDCB/qADAgECAgEBMAoGCCqGSM49BAMCMBIxEDAOBgNVBAMMB3RoZSBsYWIwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAx"
     "MDEwMDAwMDBaMBIxEDAOBgNVBAMMB3RoZSBsYWIwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAASFlWBhE5MDIJbw/iEgCUZo"
@@ -49,7 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """What was fetched is seen in what the model is told."""
+        """The fetched text is in the request to the model."""
 
 
 def pem(kind, text):

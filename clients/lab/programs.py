@@ -1,4 +1,4 @@
-"""The SDKs: small programs of ours that use them as their manuals say."""
+"""The SDKs: small programs that use them as documented."""
 
 import json
 
@@ -10,7 +10,7 @@ PROGRAMS = install.ROOT / "clients" / "programs"
 
 
 class Program:
-    """A program with six tools of its own, which it runs by itself."""
+    """A program that runs six tools of its own."""
 
     seconds = 90
     thin = ("ten-steps", "parallel")
@@ -21,27 +21,27 @@ class Program:
     goes_on_by = ()
     can = ()
 
-    # How many of the odd server's tools it declares.
+    # Number of the odd server's tools that it declares.
     mcp_most = 40
 
     def __init__(self, name, file, folder, dialect, *options, resumes=False, direct=False, features=(), cites=False, faults=()):
         self.name, self.file, self.folder, self.dialect = name, file, folder, dialect
         self.options, self.can_resume, self.is_direct = options, resumes, direct
         self.features, self.cites = features, cites
-        # Scenarios that the SDK itself cannot play, with what it says before it has asked anybody.
+        # Scenarios that the SDK refuses before any request, with its error text.
         self.faults = dict(faults)
         if folder == "js":
-            # They start in a second, so that every test can afford what they can ask for.
+            # They start in a second, so every test runs all features.
             self.thin = (*self.thin, *(it for it in features if it != "silence"))
 
     def version(self):
-        """The version of the package that its name begins with."""
+        """Version of the package that the name begins with."""
         _, packages = install.versions()[self.folder]
         package = OF[self.file]
         return packages.get(package if isinstance(package, str) else package[self.dialect], "")
 
     def prepare(self, stage, model):
-        """Nothing: all that it needs is on its command line."""
+        """Writes nothing: everything is on the command line."""
 
     def command(self, stage, model, prompt, again=False, options=()):
         place = install.ensure(self.folder)
@@ -56,11 +56,11 @@ class Program:
         return [f"mcp={json.dumps(command)}"]
 
     def odd(self, name):
-        """What a tool of the odd server is called."""
+        """Name of a tool of the odd server."""
         return name
 
     def environment(self, stage, model):
-        # Modules are looked for beside the program, or here.
+        # Modules are found beside the program, or here.
         modules = install.FOLDER / self.folder / "node_modules"
         return {"LAB_MODULES": str(modules), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
@@ -94,9 +94,9 @@ class Program:
 
 
 class ClaudeAgent(Program):
-    """Claude Code inside of a program: its tools have longer names, its surroundings are variables."""
+    """Claude Code inside a program: longer tool names, configuration by environment variables."""
 
-    # It leaves out a tool with `allOf` at the root.
+    # It drops a tool with `allOf` at the root.
     mcp_most = 39
 
     def command(self, stage, model, prompt, again=False, options=()):
@@ -110,7 +110,7 @@ class ClaudeAgent(Program):
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_TELEMETRY": "1",
             "DISABLE_AUTOUPDATER": "1",
-            # All tools at once, instead of a search for them.
+            # All tools at once, instead of a tool search.
             "ENABLE_TOOL_SEARCH": "false",
         }
         return {**super().environment(stage, model), **own}
@@ -166,15 +166,15 @@ OF = {
 PY, JS, CHAINS = "py", "js", "py-chains"
 PLAIN = ("forced-tool", "no-tools", "structured", "odd-tools", "model-switch", "silence")
 MORE = (*PLAIN, "media-results", "web-search")
-# A loop of the SDK's own has one model.
+# The SDK's own loop uses a single model.
 LOOP = tuple(it for it in PLAIN if it != "model-switch")
 AGENT = (*LOOP, "media-results", "web-search")
-# What Claude Code lets a program choose.
+# Features that Claude Code exposes to programs.
 CLAUDE = ("odd-tools", "silence")
-# Loops that do not survive a call of a function that is not there.
+# Loops that fail on a call of an unknown function.
 GIVES_UP = {"unknown-tool": "KeyError: 'delete_everything'"}
 MISBEHAVED = {"unknown-tool": "ModelBehaviorError: Tool delete_everything not found"}
-# Its way to an answer by a schema has no tools beside it.
+# Its structured output does not support tools.
 LINK = tuple(it for it in PLAIN if it != "structured")
 CHAIN = (*LINK, "media-results")
 ALL = [

@@ -1,4 +1,4 @@
-"""A relay that passes bytes on as they are and keeps them: what the client and the gateway said."""
+"""A relay that forwards and records the bytes between client and gateway."""
 
 import json
 import socket
@@ -67,7 +67,7 @@ class Talk:
 
     def exchanges(self):
         requests, answers = messages(bytes(self.up)), messages(bytes(self.down))
-        # An answer that only asks for the body is no answer.
+        # `100 Continue` is not an answer.
         answers = [it for it in answers if it["start"].split(" ")[1:2] != ["100"]]
         for at, request in enumerate(requests):
             method, _, rest = request["start"].partition(" ")
@@ -82,13 +82,13 @@ class Exchange:
         self.status = int(answer["start"].split(" ")[1]) if answer else 0
 
     def body(self):
-        """What was asked, parsed; None where it is not JSON."""
+        """Parsed request body; None if it is not JSON."""
         if self.status == 101:
             return [parsed(text) or text for text in websocket_texts(self.request["body"])]
         return parsed(self.request["body"])
 
     def text(self):
-        """What was answered."""
+        """Body of the answer."""
         return self.answer["body"].decode("utf-8", "replace") if self.answer else ""
 
     def said(self):
@@ -122,7 +122,7 @@ SECRET = {"authorization", "x-api-key", "x-goog-api-key"}
 
 
 def websocket_texts(data):
-    """The text messages of one direction of a WebSocket, in order. Nobody has asked for compression."""
+    """Text messages of one direction of a WebSocket, in order. Compression is not negotiated."""
     texts, open_text, at = [], b"", 0
     while at + 2 <= len(data):
         final, kind, length = data[at] & 0x80, data[at] & 0x0F, data[at + 1] & 0x7F
@@ -152,7 +152,7 @@ def parsed(body):
 
 
 def messages(data):
-    """Cuts one direction of an HTTP/1.1 connection into messages."""
+    """Splits one direction of an HTTP/1.1 connection into messages."""
     found = []
     while data:
         head, mark, rest = data.partition(b"\r\n\r\n")
@@ -172,7 +172,7 @@ def messages(data):
 
 
 def body_of(start, headers, rest):
-    """The body, what comes after it, and whether it is all there."""
+    """Body, remaining bytes, and whether the body is complete."""
     if headers.get("transfer-encoding", "").lower() == "chunked":
         body = bytearray()
         while True:
@@ -192,5 +192,5 @@ def body_of(start, headers, rest):
     is_answer = start.startswith("HTTP/")
     if start.startswith("HTTP/1.1 101") or headers.get("upgrade", "").lower() == "websocket":
         return rest, b"", True
-    # An answer without a length lasts as long as the connection; a switched protocol too.
+    # An answer without a length ends with the connection, and so does an upgraded protocol.
     return (rest, b"", True) if is_answer and rest else (b"", rest, True)

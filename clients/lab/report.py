@@ -1,4 +1,4 @@
-"""`python3 clients/lab/report.py RESULTS`: the tables of docs/clients.md, from what `--results RESULTS` has written."""
+"""`python3 clients/lab/report.py RESULTS`: the tables of docs/clients.md, from the file of `--results RESULTS`."""
 
 import json
 import sys
@@ -8,13 +8,13 @@ import matrix
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "clients.md"
 BEGIN, END = "<!-- tables: written by clients/lab/report.py -->", "<!-- end of the tables -->"
-# The worst of what came of the models decides.
+# Outcomes, best first; the worst of all models counts.
 ORDER = ("pass", "shown", "cannot", "FAIL")
 ALL = matrix.runs()
 
 
 def table(results, mark=None):
-    """Clients down, scenarios across: `pass`, `shown` where the user was told, `cannot`, or `FAIL`."""
+    """Table with a row per client and a column per scenario; `shown` means that the user saw an error."""
     clients, scenarios = both(results)
     mark = mark or worst
     rows = [[titled(it), *(mark(results, it, name) for name in scenarios)] for it in clients]
@@ -22,14 +22,14 @@ def table(results, mark=None):
 
 
 def turned(results, mark):
-    """Scenarios down, clients across: for the few clients that play very many."""
+    """Table with a row per scenario and a column per client, for few clients with many scenarios."""
     clients, scenarios = both(results)
     rows = [[name, *(mark(results, it, name) for it in clients)] for name in scenarios]
     return drawn(["scenario", *map(titled, clients)], rows)
 
 
 def both(results):
-    """The clients and the names of the scenarios that were run, in their order."""
+    """Clients and scenario names of the results, in order."""
     run = {it["client"] for it in results}
     names = dict.fromkeys(it.name for it in matrix.SCENARIOS)
     played = {it["scenario"] for it in results}
@@ -47,12 +47,12 @@ def outcomes(results, client, scenario):
 
 
 def worst(results, client, scenario):
-    """The worst of what came of the models."""
+    """The worst outcome of all models."""
     return max(outcomes(results, client, scenario).values(), key=ORDER.index, default="–")
 
 
 def complete(results, client, scenario):
-    """The same of a full run, which has to say what it lacks."""
+    """The worst outcome of all models in a full run, with the models that were run if some are missing."""
     models = {model for it, played, model in ALL if it is client and played.name == scenario}
     run = outcomes(results, client, scenario).keys()
     if models and not run:
@@ -67,7 +67,7 @@ def drawn(head, rows):
 
 
 def latest(place):
-    """What came of each run; the last word on it counts."""
+    """Outcome of each run; the last entry counts."""
     found = {}
     for line in Path(place).read_text().splitlines():
         it = json.loads(line)
@@ -76,7 +76,7 @@ def latest(place):
 
 
 def passed(place):
-    """The runs that are done with."""
+    """Runs that are finished."""
     return {run for run, it in latest(place).items() if it["outcome"] != "FAIL"}
 
 

@@ -12,7 +12,7 @@ MCP = [sys.executable, str(install.ROOT / "clients" / "programs" / "mcp_odd.py")
 
 
 class Run:
-    """What came of it."""
+    """Outcome of a run."""
 
     def __init__(self, client, scenario, model):
         self.client, self.scenario, self.model = client, scenario, model
@@ -22,7 +22,7 @@ class Run:
         self.took = 0.0
 
     def result(self):
-        """What a table needs to know of it."""
+        """Outcome as a row of the results."""
         fault = self.client.faults.get(self.scenario.name)
         outcome = "FAIL" if self.difference else "cannot" if fault else "pass" if self.is_done() else "shown"
         return {
@@ -45,7 +45,7 @@ class Run:
                 self.counters = stage.window("counters")
                 self.work = stage.work
                 found = list(self.scenario.check(self))
-                # Who cannot play it may have asked for nothing that has a grammar.
+                # A client that cannot run the scenario may have sent no request with a grammar.
                 is_able = self.scenario.name not in self.client.faults
                 if is_able or any(map(grammar.is_checked, self.exchanges)):
                     found += self.grammar(stage, checker)
@@ -97,7 +97,7 @@ class Run:
             yield f"it said {self.text[-80:]!r}"
 
     def was_clean(self, but=()):
-        """Nothing that Gemini would refuse, no signature lost or doubled."""
+        """Checks that Gemini refused nothing, and that no signature was lost or repeated."""
         if self.code is None:
             yield f"it did not end within {self.client.seconds} s"
         for request in self.requests:
@@ -108,14 +108,14 @@ class Run:
                 yield f"{self.counters[what]} {what}"
 
     def answers(self):
-        """The responses of functions in the last request that holds any, in order."""
+        """Function responses of the last request that has any, in order."""
         for request in reversed(self.requests):
             parts = [
                 part
                 for content in (request["body"] or {}).get("contents", [])
                 for part in content.get("parts", [])
             ]
-            # litellm writes snake_case, and the Gemini door changes nothing.
+            # litellm writes snake_case, and pass-through does not change it.
             both = [part.get("functionResponse") or part.get("function_response") for part in parts]
             found = [answer for answer in both if answer]
             if found:
@@ -123,12 +123,12 @@ class Run:
         return []
 
     def was_asked(self, *words):
-        """Whether a request to Gemini holds all of these."""
+        """Whether one request to Gemini contains all of these."""
         bodies = (json.dumps(request["body"]) for request in self.requests)
         return any(all(word in body for word in words) for body in bodies)
 
     def declared(self):
-        """The names of all functions that Gemini was given."""
+        """Names of all functions declared to Gemini."""
         return {
             function["name"]
             for request in self.requests
@@ -139,7 +139,7 @@ class Run:
     def holds(self, name, wanted):
         place = self.work / name
         found = place.read_text() if place.exists() else None
-        # Some clients see to it that a file ends with a line, others that it does not.
+        # Some clients add a final newline to files, others remove it.
         if found is None or found.rstrip("\n") != wanted.rstrip("\n"):
             yield f"{name} holds {found!r}"
 

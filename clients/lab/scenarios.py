@@ -1,14 +1,14 @@
-"""What the model says, and what must have come of it."""
+"""Scenarios: the model's turns, and the expected outcome."""
 
 import json
 
 OLD, NEW = "gemini-2.5-flash", "gemini-3.6-flash"
 DONE = "The lab is done."
-# Quotes, a line separator, an astral character: what careless translators break.
+# Quotes, a line separator, an astral character: text that careless translators break.
 HARD = 'Ω "quoted" \\ back\u2028line 🦀 <b>&amp;</b>\n'
 
 
-# Long enough to be cut, in whatever form it comes.
+# Long enough to be truncated in any form.
 CUT = "I am on my way to an answer that will be cut. " + "It goes on and on. " * 30
 
 
@@ -22,39 +22,39 @@ class Scenario:
     programs_only = False
     uses_mcp = False
     server_options = ()
-    # What a program of ours is told, beside what it is always told.
+    # Options of our programs, in addition to the usual ones.
     options = ()
-    # Whether the client repeats the model's last words at the end.
+    # Whether the client prints the model's last text at the end.
     ends_in_words = True
-    # The file that the tool makes which the user then interrupts.
+    # File of the tool that the user interrupts.
     interrupted_at = None
 
-    # What the client is to be set to.
+    # Setting of the client.
     wish = None
-    # Whether next to all of it is waiting, so that it can be beside everything else.
+    # Whether it mostly waits, so that it can run beside other scenarios.
     is_idle = False
-    # More time than the client usually gets.
+    # Time limit, if longer than usual.
     seconds = None
 
     def suits(self, client):
-        """Whether a client can play it."""
+        """Whether a client can run it."""
         return self.wish is None or self.wish in client.can
 
     def wish_for(self, client):
         return self.wish if self.wish in client.can else None
 
     def prepare(self, work):
-        """Puts files into the folder that the client will work in."""
+        """Creates files in the client's working folder."""
 
     def prompts_for(self, client):
         return self.prompts
 
     def model_at(self, at, model):
-        """Which model the process with this number asks for."""
+        """Model of the process with this number."""
         return model
 
     def arguments(self, client, stage):
-        """More arguments on the client's command line."""
+        """Further arguments on the client's command line."""
         return list(self.options)
 
     def environment(self, client, stage):
@@ -65,12 +65,12 @@ class Scenario:
 
     def script(self, box, stage):
         turns = [{"expect": {"tools": True}, **turn} for turn in self.turns(box, stage.work)]
-        # Titles and the like, which some clients ask for beside the session.
+        # Titles and the like, which some clients request beside the session.
         turns.append({"expect": {"tools": False}, "text": "A lab session", "times": 0})
         return {"any_order": True, "turn": turns}
 
     def check(self, run):
-        """Yields what is not as it should be."""
+        """Yields deviations from the expected outcome."""
         yield from run.ended_well()
         yield from run.was_clean()
 
@@ -80,7 +80,7 @@ def thinking(call, thought="I know what to do next."):
 
 
 class Chat(Scenario):
-    """Words, no tools."""
+    """Text without tools."""
 
     name = "chat"
     thin = True
@@ -90,7 +90,7 @@ class Chat(Scenario):
 
 
 class TenSteps(Scenario):
-    """Ten calls, one after the other, with what the client has for files, search and commands."""
+    """Ten sequential calls of the client's tools for files, search and commands."""
 
     name = "ten-steps"
     thin = True
@@ -125,7 +125,7 @@ class TenSteps(Scenario):
 
 
 class Parallel(Scenario):
-    """Six calls at once, which end in another order."""
+    """Six concurrent calls, which end in another order."""
 
     name = "parallel"
     thin = True
@@ -149,7 +149,7 @@ class Parallel(Scenario):
 
 
 class Failing(Scenario):
-    """A tool that fails; the model goes on."""
+    """A failing tool; the model continues."""
 
     name = "failing-tool"
 
@@ -168,7 +168,7 @@ class Failing(Scenario):
 
 
 class UnknownTool(Scenario):
-    """The model calls a tool that is not there, with arguments; the client says so, and it goes on."""
+    """The model calls an unknown tool with arguments; the client reports it, and the model continues."""
 
     name = "unknown-tool"
 
@@ -182,18 +182,18 @@ class UnknownTool(Scenario):
     def check(self, run):
         fault = run.client.faults.get(self.name)
         if fault:
-            # The loop of an SDK that gives up where its own caller would go on.
+            # SDK loops that fail, although a program could continue.
             if fault not in run.error:
                 yield f"it does not say {fault!r} any more but {(run.error or run.text)[:160]!r}"
             return
         yield from run.ended_well()
-        # The signature of a call that the client has renamed is good for nothing.
+        # The signature of a call that the client has renamed is invalid.
         yield from run.was_clean(but=run.client.renamed_calls_need)
         yield from run.holds("kept.txt", "kept\n")
 
 
 class NoArguments(Scenario):
-    """A call without arguments, alone and between others."""
+    """A call without arguments, alone and among others."""
 
     name = "no-arguments"
 
@@ -209,7 +209,7 @@ class NoArguments(Scenario):
 
 
 class Resume(Scenario):
-    """Two processes, and another gateway between them: nothing is remembered but what is echoed."""
+    """Two processes with different gateways: only echoed state survives."""
 
     name = "resume"
     thin = True
@@ -232,7 +232,7 @@ class Resume(Scenario):
 
 
 class Faulty(Scenario):
-    """Something goes wrong in the middle of a session. It is recovered, or the user sees it."""
+    """A fault within a session. It is recovered, or the user sees an error."""
 
     is_faulty = True
     fault = {}
@@ -309,7 +309,7 @@ class Safety(Faulty):
 
 
 class OutOfTokens(Faulty):
-    """The words that there are reach the user. That they are cut, some clients do not say."""
+    """The text before the truncation reaches the user. Some clients do not report the truncation."""
 
     name = "max-tokens"
     fault = {"kind": "finish", "reason": "MAX_TOKENS"}

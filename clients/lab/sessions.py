@@ -1,4 +1,4 @@
-"""What coding agents do that SDKs leave to their users."""
+"""Scenarios of coding agents that SDKs do not have."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from scenarios import DONE, NEW, OLD, Scenario, thinking
 
 
 class Mcp(Scenario):
-    """Forty tools of a server of ours, with the ugliest schemas of the field."""
+    """Forty tools of our MCP server, with difficult schemas from the field."""
 
     name = "mcp"
     agents_only = True
@@ -31,7 +31,7 @@ class Mcp(Scenario):
 
     def check(self, run):
         yield from run.ended_well()
-        # The Gemini door sends a client's schemas as they are, and mends what Gemini refuses.
+        # Pass-through forwards schemas unchanged, and repairs them after a refusal.
         yield from run.was_clean(but=["refusals"] if run.client.dialect == "gemini" else [])
         said = json.dumps(run.answers())
         for name in ("a8_circles", "a11_names", "a15_numbers", "a5_no_properties"):
@@ -43,7 +43,7 @@ class Mcp(Scenario):
 
 
 class Interrupted(Scenario):
-    """The user stops the client while a tool runs, and goes on in a new process."""
+    """The user interrupts the client while a tool runs, and continues in a new process."""
 
     name = "interrupted"
     agents_only = True
@@ -63,7 +63,7 @@ class Interrupted(Scenario):
         yield from run.was_clean(but=run.client.forgets)
         yield from run.holds("one.txt", "one\n")
         yield from run.holds("two.txt", "two\n")
-        # Not every client ends what it has started; nothing is left behind all the same.
+        # Not every client ends its child processes; the lab does.
         end((run.work / "begun.txt").read_text())
 
 
@@ -75,7 +75,7 @@ def end(pid):
 
 
 class Look(Scenario):
-    """A tool whose result is a file that is no text; the model gets to see it."""
+    """A tool whose result is a binary file, which is sent to the model."""
 
     agents_only = True
     file = ""
@@ -145,7 +145,7 @@ class Pdf(Look):
 
 
 class Structured(Scenario):
-    """An answer of a schema, from a session with tools."""
+    """An answer by a schema, in a session with tools."""
 
     name = "structured"
     agents_only = True
@@ -177,7 +177,7 @@ class Structured(Scenario):
 
 
 class WebSearch(Scenario):
-    """The client searches by a request of its own, which Gemini answers from Google."""
+    """The client searches with a separate request, which Gemini answers by web search."""
 
     name = "web-search"
     agents_only = True
@@ -213,7 +213,7 @@ class WebSearch(Scenario):
 
 
 class SubAgent(Scenario):
-    """The model gives work to another one, which has tools of its own."""
+    """The model starts a sub-agent with tools of its own."""
 
     name = "sub-agent"
     agents_only = True
@@ -245,7 +245,7 @@ class SubAgent(Scenario):
 
 
 class Switched(Scenario):
-    """The session goes on with another model, to which the signatures of the first mean nothing."""
+    """The session continues with another model, to which the first model's signatures are invalid."""
 
     name = "model-switch"
     agents_only = True
@@ -270,7 +270,7 @@ class Switched(Scenario):
 
 
 class ToolsAway(Scenario):
-    """The user has taken all tools away."""
+    """All tools are disabled."""
 
     name = "tools-away"
     agents_only = True
@@ -281,7 +281,7 @@ class ToolsAway(Scenario):
 
     def check(self, run):
         yield from run.ended_well()
-        # Gemini CLI gives an empty list of functions, which Gemini refuses and the gateway mends.
+        # Gemini CLI sends an empty list of functions, which Gemini refuses and the gateway repairs.
         yield from run.was_clean(but=["refusals"] if run.client.dialect == "gemini" else [])
         if run.declared():
             yield f"declared all the same: {sorted(run.declared())}"

@@ -1,4 +1,4 @@
-"""Where a client runs: a simulator, the gateway before it, a relay before that, and an empty home."""
+"""Environment of a client: simulator, gateway, relay, and an empty home folder."""
 
 import ctypes
 import fcntl
@@ -27,17 +27,17 @@ KEY = "test-key"
 
 
 def loopback_only():
-    """Leaves every network but the loopback one; says why if it cannot."""
+    """Leaves every network but loopback; returns the reason if it cannot."""
     libc = ctypes.CDLL(None, use_errno=True)
     uid, gid = os.getuid(), os.getgid()
     if libc.unshare(CLONE_NEWNET) != 0:
-        # Those who are not root may do it in a user namespace, where the machine allows that.
+        # Without root it needs a user namespace, if the machine allows one.
         if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0:
             return os.strerror(ctypes.get_errno())
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
         Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
-    # What `ip link set lo up` does, for machines that lack `ip`.
+    # Same as `ip link set lo up`, for machines without `ip`.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         try:
             fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
@@ -47,7 +47,7 @@ def loopback_only():
 
 
 class Server:
-    """A command of `toolgate` that says where it listens."""
+    """A `toolgate` server process, with the address that it prints."""
 
     def __init__(self, binary, arguments, log, cwd):
         self.log = open(log, "w")
@@ -71,7 +71,7 @@ class Server:
 
 
 class Stage:
-    """Everything that one run of one client needs; a context manager."""
+    """Servers and folders of one run; a context manager."""
 
     def __init__(self, binary, options=(), direct=False):
         self.folder = Path(tempfile.mkdtemp(prefix="toolgate-lab-"))
@@ -110,7 +110,7 @@ class Stage:
         )
 
     def restart_gateway(self):
-        """Another gateway, which knows nothing of the first."""
+        """Replaces the gateway by another one without shared state."""
         if self.direct:
             return
         self.gateway.stop()
@@ -119,7 +119,7 @@ class Stage:
 
     @functools.cached_property
     def page(self):
-        """The web, as far as there is one."""
+        """The lab's web page."""
         return Page(self.folder)
 
     def __enter__(self):
@@ -135,20 +135,20 @@ class Stage:
                 server.stop()
 
     def window(self, what):
-        """What the simulator saw."""
+        """Requests that the simulator received."""
         url = f"http://127.0.0.1:{self.sim.port}/__sim/{what}"
         with urllib.request.urlopen(url) as answer:
             return json.load(answer)
 
     def run(self, command, environment=(), seconds=90, stop_at=None):
-        """Runs a client to its end, to the end of its time, or, as if by Ctrl-C, until a file is there."""
+        """Runs a client to its end or to its time limit, or interrupts it once a file exists."""
         environment = {
             "HOME": str(self.home),
             "PATH": os.defpath + ":/usr/local/bin",
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "TMPDIR": str(self.folder),
-            # Compiled once for all runs, and not into the folder of our programs.
+            # Compiled once for all runs, outside the folder of our programs.
             "PYTHONPYCACHEPREFIX": str(install.FOLDER / "compiled"),
             **dict(environment),
         }
@@ -176,7 +176,7 @@ class Stage:
         return ended
 
     def keep(self, place):
-        """Keeps everything that was said, for whoever wants to know what went wrong."""
+        """Writes all traffic to files, for debugging."""
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         (place / "output.txt").write_text(self.output)
@@ -196,7 +196,7 @@ class Stage:
 
 
 def interrupt(process, place):
-    """Interrupts a program once a file is there, and ends it if it does not listen."""
+    """Interrupts a program once a file exists, and kills it if it does not stop."""
     while process.poll() is None and not place.exists():
         time.sleep(0.05)
     for sign, seconds in ((signal.SIGINT, 5), (signal.SIGKILL, 0)):
@@ -215,9 +215,9 @@ class Ended:
         self.code, self.out, self.err, self.took = code, out, err, took
 
     def lines(self):
-        """The output, where every line is JSON."""
+        """Output with one JSON value per line."""
         values = []
-        # Not splitlines(), which takes U+2028 inside of a string for the end of a line.
+        # Not splitlines(), which treats U+2028 within a string as a line end.
         for line in self.out.split("\n"):
             try:
                 values.append(json.loads(line))

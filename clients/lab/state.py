@@ -1,4 +1,4 @@
-"""`python3 clients/lab/state.py --binary TOOLGATE`: the official SDKs where the gateway keeps state for them."""
+"""`python3 clients/lab/state.py --binary TOOLGATE`: the official SDKs with state stored by the gateway."""
 
 import argparse
 import sys
@@ -29,7 +29,7 @@ def told(text):
     return {"expect": {"response": "get_weather"}, "text": text}
 
 
-# What openai_state asks, in its order.
+# Requests of openai_state, in order.
 STATE = [
     says("My name is Ada.", "Hello Ada."),
     says("What is my name?", "Ada."),
@@ -54,7 +54,7 @@ def words(request):
 
 
 def check_state(place):
-    """Who went on from where."""
+    """Checks the history of a branch and of a conversation."""
     asked = [words(request) for request in place.window("requests")]
     branch = next((it for it in asked if it[-1] == "Say it backwards."), [])
     if branch != ["My name is Ada.", "Hello Ada.", "Say it backwards."]:
@@ -65,7 +65,7 @@ def check_state(place):
 
 
 def check_thread(place):
-    """Nothing but the first request may hold more than what is new."""
+    """Checks that every request sends only its new message."""
     bodies = [it.body() for it in place.relay.exchanges() if it.path.startswith("/v1/messages")]
     kinds = [(body.get("thread") or {}).get("type") for body in bodies]
     if kinds != ["create"] + ["continue"] * 10:

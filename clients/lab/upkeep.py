@@ -1,4 +1,4 @@
-"""What keeps long sessions going: counts, summaries, and patience."""
+"""Long sessions: token counts, summaries, and slow answers."""
 
 import install
 from agent import PATIENCE_MS
@@ -9,7 +9,7 @@ PATIENT = install.ROOT / "clients" / "lab" / "patient.toml"
 
 
 class Counted(Scenario):
-    """The user asks how full the context is."""
+    """The user asks for the usage of the context."""
 
     name = "context"
     agents_only = True
@@ -37,7 +37,7 @@ class Counted(Scenario):
 
 
 class Compacted(Scenario):
-    """The session is summed up, and goes on from the summary."""
+    """The session is summarized, and continues from the summary."""
 
     name = "compaction"
     agents_only = True
@@ -59,11 +59,11 @@ class Compacted(Scenario):
 
     def script(self, box, stage):
         work = stage.work
-        # What it asks beside the session has no tools; what Claude Code asks to sum up may have.
+        # Requests beside the session have no tools; Claude Code's request for a summary may have some.
         expect = {} if box.compacts_by else {"expect": {"tools": True}}
         begun = [{"text": "The first half is done."}] if len(self.prompts_for(box)) > 1 else []
         turns = [
-            # Whoever sums up for itself says so in its own words.
+            # A client that summarizes by itself uses its own text.
             *({"expect": {"contains": words}, "text": f"<state_snapshot>{self.summary}</state_snapshot>", "times": 0} for words in box.sums_up),
             {**expect, **thinking(box.read(work / "long.txt"))},
             *({**expect, **it} for it in begun),
@@ -86,8 +86,8 @@ class Compacted(Scenario):
 
 
 class Silence(Scenario):
-    """The model thinks for longer than signs of life take, and than an impatient client waits: before
-    the first word, and in the middle of a stream."""
+    """The model pauses for longer than the keep-alive interval and a client's short timeout: before the
+    first text, and within a stream."""
 
     name = "silence"
     agents_only = True
@@ -124,7 +124,7 @@ class Silence(Scenario):
 
 
 class LongSilence(Silence):
-    """Longer than the five minutes that the agents wait by themselves, with the signs of life as they are."""
+    """A pause longer than the agents' default timeout of five minutes, with default keep-alives."""
 
     name = "long-silence"
     server_options = ("--config", str(PATIENT))
@@ -132,7 +132,7 @@ class LongSilence(Silence):
     is_idle = True
 
     def suits(self, client):
-        # Gemini's own dialect has no sign of life.
+        # Gemini's dialect has no keep-alive.
         return client.dialect != "gemini"
 
     def wish_for(self, client):
@@ -147,7 +147,7 @@ class LongSilence(Silence):
         return [{**first, "delay_ms": 0}, then, *again]
 
     def is_own_fault(self, run):
-        """Whether it left a stream that was full of signs of life, and that it asks again for by itself."""
+        """Whether it left a stream with keep-alives, and retries it by itself."""
         left = [it for it in run.exchanges if it.answer and not it.answer["whole"]]
         return not run.client.counts_pings and any(it.text().count("event: ping") > 15 for it in left)
 

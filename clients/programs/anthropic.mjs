@@ -24,7 +24,7 @@ async function byHand() {
   const more = all.length ? { tools: all } : {};
   if (options.format) more.output_config = { format: { type: "json_schema", schema: format } };
   for (let at = 0; at < most; at++) {
-    // Vendors refuse to think and to be forced at once.
+    // Vendors refuse thinking together with a forced call.
     const now = forced(at)
       ? { tool_choice: { type: "tool", name: forced(at) } }
       : { thinking: { type: "enabled", budget_tokens: 2048 } };

@@ -39,7 +39,7 @@ def program():
     for at in range(MOST):
         now = {}
         if FORCED and at == 0:
-            # Vendors refuse to think and to be forced at once.
+            # Vendors refuse thinking together with a forced call.
             now["tool_choice"] = {"type": "tool", "name": FORCED}
         elif OPTIONS.get("thinking") == "yes":
             now["thinking"] = {"type": "enabled", "budget_tokens": 2048}
@@ -58,7 +58,7 @@ def program():
             found = [block.content for block in message.content if block.type == "web_search_tool_result"]
             cited = sum(len(it) for it in found)
             return "".join(block.text for block in texts) + (f" [{cited} cited]" if cited else "")
-        # Backwards: results may come in any order.
+        # Reversed: results may be in any order.
         messages.append({"role": "user", "content": [answered(call) for call in reversed(calls)]})
     raise RuntimeError("it does not end")
 

@@ -1,4 +1,4 @@
-"""anthropic: the tool runner, which asks for a thread first."""
+"""anthropic: the tool runner, which creates a thread first."""
 
 import anthropic
 from anthropic import beta_tool

@@ -15,7 +15,7 @@ def made(name, about, schema):
 
 
 async def session():
-    # The server of odd tools is a process of its own, which the SDK starts.
+    # The server of odd tools is a separate process, which the SDK starts.
     if COMMAND:
         servers = {"odd": {"type": "stdio", "command": COMMAND[0], "args": COMMAND[1:]}}
     else:

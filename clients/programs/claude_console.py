@@ -1,6 +1,6 @@
-"""`claude_console.py PROMPT CLAUDE…`: Claude Code with somebody at the console, who answers its questions.
+"""`claude_console.py PROMPT CLAUDE…`: Claude Code with a console user who answers its questions.
 
-It speaks the protocol of the SDKs, over pipes: without it, Claude Code has nobody to ask and no tool to do it with.
+It uses the SDKs' protocol over pipes: without a console, Claude Code has no tool for questions.
 """
 
 import json
@@ -31,7 +31,7 @@ def main(prompt, command):
 
 
 def answered(said):
-    """Yes to every tool, and the second choice to every question."""
+    """Allows every tool, and answers every question with its second choice."""
     asked = said["request"].get("input") or {}
     answers = {it["question"]: ANSWER for it in asked.get("questions", [])}
     allowed = {"behavior": "allow", "updatedInput": {**asked, "answers": answers} if answers else asked}

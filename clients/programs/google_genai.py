@@ -76,7 +76,7 @@ def by_hand(client):
 
 
 async def by_session(client):
-    """Its own client for MCP: the SDK lists the tools and calls them."""
+    """The SDK's MCP client: it lists the tools and calls them."""
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
 

@@ -1,4 +1,4 @@
-"""langchain: messages with tools, echoed as its users do."""
+"""langchain: messages with tools, echoed as in its documentation."""
 
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool as made_tool
@@ -11,7 +11,7 @@ def model(name):
         case "anthropic":
             from langchain_anthropic import ChatAnthropic
 
-            # Whoever thinks cannot be forced.
+            # Thinking excludes a forced call.
             thinking = None if FORCED else {"type": "enabled", "budget_tokens": 2048}
             return ChatAnthropic(
                 model=name, base_url=URL, api_key=KEY, max_tokens=8192, thinking=thinking
@@ -30,7 +30,7 @@ def model(name):
 
 def declared():
     if SERVER:
-        # In the form that all of langchain's models take.
+        # In the form that all of langchain's models accept.
         functions = [{"name": name, "description": about, "parameters": it} for name, about, it in specs()]
         return [{"type": "function", "function": it} for it in functions]
     return [made_tool(tool) for tool in TOOLS]
@@ -66,7 +66,7 @@ def program():
         messages.append(answer)
         if not answer.tool_calls:
             about = answer.response_metadata
-            # Each package has its own word for why an answer ended; a cut one has none.
+            # Each package has its own name for the finish reason; a truncated answer has none.
             if not answer.text or not any(about.get(it) for it in ("finish_reason", "stop_reason", "status")):
                 raise RuntimeError(f"it ended early: {about}")
             return str(answer.text)

@@ -9,8 +9,8 @@ from toolbox import FORCED, FORMAT, KEY, MOST, OPTIONS, PROMPT, URL, main, model
 PROVIDERS = {"anthropic": URL, "openai": f"{URL}/v1", "gemini": f"{URL}/v1beta"}
 
 
-# litellm leaves streams half read to the collector. Where that runs inside of httpcore's pool, closing
-# one waits for a lock that the same thread holds, for ever: it runs between requests only.
+# litellm leaves partly read streams to the garbage collector. Inside httpcore's pool, closing one
+# deadlocks on a lock of the same thread, so the collector runs between requests only.
 gc.disable()
 
 

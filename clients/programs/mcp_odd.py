@@ -1,10 +1,10 @@
-"""An MCP server on standard input and output: forty tools with the ugliest schemas of the field."""
+"""An MCP server on standard input and output: forty tools with difficult schemas from the field."""
 
 import json
 import sys
 
 NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "name": {"type": "string"}}}
-# By field case; the shapes are theirs, the words are ours.
+# By field case; the shapes are theirs, the texts are ours.
 SHAPES = {
     "a1_schema_named": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"q": {"type": "string"}}},
     "a2_type_lists": {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "b": {"type": ["string", "number", "null"]}, "c": {"anyOf": [{"type": ["integer", "null"]}]}}},

@@ -73,7 +73,7 @@ async function chat() {
 async function runTools() {
   const runnable = functions.map((it, at) => ({
     type: "function",
-    // What a function throws, the SDK would throw at us.
+    // The SDK rethrows errors of a function.
     function: { ...it, parse: JSON.parse, function: async (input) => (await run(tools[at].name, input))[0] },
   }));
   const messages = [{ role: "user", content: prompt }];

@@ -12,7 +12,7 @@ from toolbox import COMMAND, FORCED, FORMAT, KEY, MEDIA, MODEL, MOST, OPTIONS, P
 
 
 class Report(AgentOutputSchemaBase):
-    """The wanted form as it is, without a class of Python's."""
+    """Output schema without a Python class."""
 
     def is_plain_text(self):
         return False
@@ -57,7 +57,7 @@ async def session():
         include = ["reasoning.encrypted_content"]
         model, settings = OpenAIResponsesModel, {"store": False, "response_include": include}
     if FORCED:
-        # The SDK lets go after the first call by itself.
+        # The SDK stops forcing after the first call.
         settings["tool_choice"] = FORCED
     tools = [function_tool(it) for it in TOOLS if it.__name__ not in MEDIA]
     if "media" in OPTIONS:

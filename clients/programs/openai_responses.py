@@ -1,4 +1,4 @@
-"""openai: Responses, with the strict stream helper or without; echoed by hand or kept by the server."""
+"""openai: Responses, with the strict stream helper or without; with history echoed by hand or stored by the server."""
 
 import json
 

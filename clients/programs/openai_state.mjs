@@ -1,4 +1,4 @@
-// openai: everything that the Responses API keeps for its client.
+// openai: all stored state of the Responses API.
 
 import assert from "node:assert/strict";
 import { first as model, key, load, main, url } from "./toolbox.mjs";
@@ -33,7 +33,7 @@ function result(response, output) {
 }
 
 async function program() {
-  // Create, go on by id, branch.
+  // Create, continue by id, branch.
   const first = await ask("My name is Ada.", { metadata: { lab: "state" } });
   const second = await ask("What is my name?", { previous_response_id: first.id });
   assert.equal(second.output_text, "Ada.");

@@ -1,4 +1,4 @@
-"""openai: everything that the Responses API keeps for its client."""
+"""openai: all stored state of the Responses API."""
 
 import json
 import time
@@ -25,7 +25,7 @@ def equal(found, wanted):
 
 
 def gone(ask):
-    """What was asked for is not there."""
+    """Asserts that a resource is not found."""
     try:
         ask()
     except openai.NotFoundError:
@@ -45,7 +45,7 @@ def program():
     def ask(text, **more):
         return client.responses.create(model=MODEL, input=text, **more)
 
-    # Create, go on by id, branch.
+    # Create, continue by id, branch.
     first = ask("My name is Ada.", metadata={"lab": "state"})
     second = ask("What is my name?", previous_response_id=first.id)
     equal(second.output_text, "Ada.")

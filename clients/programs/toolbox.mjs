@@ -1,4 +1,4 @@
-// The tools of the JavaScript programs, and what they are started with.
+// Tools and options of the JavaScript programs.
 
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -15,9 +15,9 @@ export const most = 25;
 export const streams = options.stream !== "no";
 export const strict = !options.mcp;
 
-// The model of the request of this number, from 0.
+// Model of the request with this number, from 0.
 export const model = (at) => (options.switch && at >= 2 ? options.switch : first);
-// The tool that the request of this number must call.
+// Tool that the request with this number must call.
 export const forced = (at) => (at === 0 ? options.force : undefined);
 
 export const format = {
@@ -26,18 +26,18 @@ export const format = {
   required: ["files", "done"],
   additionalProperties: false,
 };
-// The smallest picture and the smallest paper.
+// The smallest PNG and PDF.
 const png =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAACklEQVR4nGNgAAAAAgAB4iG8MwAAAABJRU5ErkJggg==";
 const pdf = Buffer.from("%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n").toString("base64");
 export const media = { take_photo: ["image/png", png], get_paper: ["application/pdf", pdf] };
 
-// The packages are not beside this file: it says where they are.
+// The packages are not beside this file; the variable holds their folder.
 const require = createRequire(path.join(process.env.LAB_MODULES, "..", "lab.js"));
 export const load = async (name) => import(pathToFileURL(resolved(name)).href);
 
 function resolved(name) {
-  // What a package gives to `import` may differ from what it gives to `require`.
+  // A package may export different modules to `import` and to `require`.
   const folder = name.startsWith("@") ? name.split("/").slice(0, 2).join("/") : name.split("/")[0];
   const place = path.join(process.env.LAB_MODULES, folder);
   const about = JSON.parse(fs.readFileSync(path.join(place, "package.json")));
@@ -124,7 +124,7 @@ if (options.media) {
   }
 }
 
-// The tools of an MCP server on standard input and output.
+// Tools of an MCP server on standard input and output.
 async function served([program, ...args]) {
   const server = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
   server.unref();
@@ -134,7 +134,7 @@ async function served([program, ...args]) {
     return JSON.parse((await lines.next()).value).result;
   };
   await ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "lab", version: "1" } });
-  // One after the other: answers come in the order of the questions.
+  // Sequential: answers come in the order of requests.
   let last = Promise.resolve();
   const call = (name, input) => (last = last.then(() => ask("tools/call", { name, arguments: input })));
   return (await ask("tools/list", {})).tools.map(({ name, description, inputSchema }) => ({
@@ -147,7 +147,7 @@ async function served([program, ...args]) {
 
 export const tools = options.tools === "no" ? [] : options.mcp ? await served(JSON.parse(options.mcp)) : own;
 
-// Runs a tool: what it says, and whether it failed.
+// Runs a tool; returns its text, and whether it failed.
 export async function run(name, input) {
   try {
     const tool = tools.find((it) => it.name === name);
@@ -157,7 +157,7 @@ export async function run(name, input) {
   }
 }
 
-// Runs a program; what it throws is shown, as its user would see it.
+// Runs a program; prints errors as a user would see them.
 export async function main(program) {
   try {
     console.log(JSON.stringify({ text: await program() }));
@@ -165,6 +165,6 @@ export async function main(program) {
     console.log(JSON.stringify({ error: `${error?.name}: ${error?.message}`.slice(0, 600) }));
     process.exitCode = 1;
   }
-  // A server of tools would keep us here.
+  // A running tool server would keep the process alive.
   process.exit();
 }

@@ -1,4 +1,4 @@
-"""The tools of the Python programs, and what they are started with."""
+"""Tools and options of the Python programs."""
 
 import base64
 import json
@@ -10,12 +10,12 @@ from pathlib import Path
 
 URL, MODEL, PROMPT = sys.argv[1:4]
 # force=TOOL    the first request must call this tool
-# format=json   the last answer shall follow FORMAT
-# mcp=COMMAND   the tools are those of a server, as JSON
-# media=yes     two tools more, which give a picture and a paper
-# search=yes    the vendor's web search beside the tools
-# switch=MODEL  from the third request on, another model
-# tools=no      nothing but words
+# format=json   the last answer follows FORMAT
+# mcp=COMMAND   tools of an MCP server; the command as JSON
+# media=yes     two more tools, which return an image and a PDF
+# search=yes    the vendor's web search together with the tools
+# switch=MODEL  another model from the third request on
+# tools=no      text only
 OPTIONS = dict(it.split("=", 1) for it in sys.argv[4:])
 KEY = "test-key"
 MOST = 25
@@ -27,7 +27,7 @@ FORMAT = {
     "additionalProperties": False,
 }
 IS_STRICT = "mcp" not in OPTIONS
-# The smallest picture and the smallest paper.
+# The smallest PNG and PDF.
 PNG = base64.b64encode(
     bytes.fromhex(
         "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
@@ -39,7 +39,7 @@ MEDIA = {"take_photo": ("image/png", PNG), "get_paper": ("application/pdf", PDF)
 
 
 def model(at):
-    """The model of the request of this number, from 0."""
+    """Model of the request with this number, from 0."""
     return OPTIONS["switch"] if "switch" in OPTIONS and at >= 2 else MODEL
 
 
@@ -137,12 +137,12 @@ class Server:
 
 
 COMMAND = json.loads(OPTIONS.get("mcp", "null"))
-# Some SDKs have a client for MCP of their own.
+# Some SDKs have an MCP client of their own.
 SERVER = Server(COMMAND) if COMMAND and OPTIONS.get("own") != "yes" else None
 
 
 def specs():
-    """The tools by name, description and schema."""
+    """Name, description and schema of each tool."""
     if OPTIONS.get("tools") == "no":
         return []
     if SERVER:
@@ -151,7 +151,7 @@ def specs():
 
 
 def run(name, arguments):
-    """Runs a tool: what it says, and whether it failed."""
+    """Runs a tool; returns its text, and whether it failed."""
     try:
         if SERVER:
             result = SERVER.ask("tools/call", {"name": name, "arguments": arguments})
@@ -163,7 +163,7 @@ def run(name, arguments):
 
 
 def load(what, default):
-    """What the last process kept of the conversation."""
+    """Conversation stored by the last process."""
     place = Path(os.environ["HOME"]) / f"{what}.json"
     return json.loads(place.read_text()) if place.exists() else default
 
@@ -178,7 +178,7 @@ def say(**members):
 
 
 def main(program):
-    """Runs a program; what it raises is shown, as its user would see it."""
+    """Runs a program; prints errors as a user would see them."""
     try:
         say(text=program())
     except Exception as error:

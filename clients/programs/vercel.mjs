@@ -4,7 +4,7 @@ import { forced, format, key, load, main, media, model as modelAt, most, options
 
 const { generateText, streamText, tool, jsonSchema, stepCountIs, Output } = await load("ai");
 
-// The provider's model by its name, and its own web search.
+// Model and web search of each provider, by name.
 async function provider() {
   const settings = { baseURL: `${url}/v1`, apiKey: key };
   switch (options.api) {

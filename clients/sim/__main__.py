@@ -1,4 +1,4 @@
-"""`python3 clients/sim [--binary FILE]`: Google's own SDKs, as released, on the simulator without a gateway."""
+"""`python3 clients/sim [--binary FILE]`: Google's released SDKs on the simulator, without a gateway."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ def main():
 
 
 def passes(binary, name, command, model, modules):
-    """Runs one SDK against a simulator of its own; its lines say what it tried."""
+    """Runs one SDK against a simulator of its own; it prints a line per check."""
     with tempfile.TemporaryDirectory(prefix="toolgate-sim-") as folder:
         listen = ["sim", "--listen", "127.0.0.1:0"]
         sim = stage.Server(binary, listen, Path(folder) / "sim.log", folder)
@@ -68,10 +68,10 @@ def passes(binary, name, command, model, modules):
 
 
 def misdeeds(url):
-    """What the simulator would not have seen from a client that does as the manual says."""
+    """Deviations of the simulator's counters from those of a correct client."""
     with urllib.request.urlopen(f"{url}/__sim/counters") as answer:
         counters = json.load(answer)
-    # Two requests of each program are meant to be refused: both are to a model that is not there.
+    # Two requests of each program are refused on purpose: both name an unknown model.
     wanted = {"refusals": 2, "placeholders": 0, "doubled": 0, "mismatches": 0, "cancels": 0}
     for what, number in wanted.items():
         if counters[what] != number:

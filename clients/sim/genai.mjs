@@ -1,4 +1,4 @@
-// @google/genai on the simulator: one check for each thing that its manual promises.
+// @google/genai on the simulator: one check for each documented feature.
 
 import assert from "node:assert/strict";
 import path from "node:path";
@@ -15,7 +15,7 @@ const time = { name: "get_time", description: "Current time in a city", paramete
 const declared = [{ functionDeclarations: [weather, time] }];
 const ran = [];
 
-// The SDK gives every call to every tool when it does not stream.
+// In unary requests the SDK passes every call to every tool.
 const callable = (declaration, output) => ({
   tool: async () => ({ functionDeclarations: [declaration] }),
   callTool: async (calls) =>

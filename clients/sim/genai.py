@@ -1,4 +1,4 @@
-"""google-genai on the simulator: one check for each thing that its manual promises."""
+"""google-genai on the simulator: one check for each documented feature."""
 
 import sys
 import traceback
@@ -103,7 +103,7 @@ def automatic_calling():
     said = [len([it for it in content.parts if it.function_call]) for content in chat.get_history()]
     check(sum(said), 2)
     check(max(said), 2)
-    # The history that it kept, signatures and all, is taken again.
+    # Its stored history, with signatures, is accepted again.
     holds(chat.send_message("What is 1 + 1?").text, "2")
 
 
