@@ -6,6 +6,9 @@ use super::prompt::{Prompt, capitalized};
 
 /// Deepest nesting of a value; schemas may be circular.
 const MAX_VALUE_DEPTH: usize = 12;
+/// Highest number of values in the arguments of a call. Definitions that refer to each other several
+/// times would otherwise multiply at every level.
+const MAX_VALUES: usize = 10_000;
 
 /// Fills schemas, each value of the user's text once as long as there are more.
 #[derive(Debug)]
@@ -17,11 +20,20 @@ pub(super) struct Filler<'p> {
     numbers: Vec<f64>,
     next_number: usize,
     next_quote: usize,
+    values_left: usize,
 }
 
 impl<'p> Filler<'p> {
     pub(super) fn new(prompt: &'p Prompt, names: Vec<String>, numbers: Vec<f64>) -> Self {
-        Self { prompt, names, next_name: 0, numbers, next_number: 0, next_quote: 0 }
+        Self {
+            prompt,
+            names,
+            next_name: 0,
+            numbers,
+            next_number: 0,
+            next_quote: 0,
+            values_left: MAX_VALUES,
+        }
     }
 
     /// Count of numbers used so far.
@@ -44,9 +56,10 @@ impl<'p> Filler<'p> {
         depth: usize,
     ) -> Value {
         let schema = resolved(schema, root);
-        if depth > MAX_VALUE_DEPTH {
+        if depth > MAX_VALUE_DEPTH || self.values_left == 0 {
             return Value::Null;
         }
+        self.values_left -= 1;
         if let Some(value) = schema.get("const") {
             return value.clone();
         }
@@ -428,5 +441,24 @@ mod tests {
         assert!(Value::Object(args).to_string().len() < 1000);
         let lost = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/none"}}, "required": ["a"]});
         Filler::new(&prompt, Vec::new(), Vec::new()).arguments(Some(&lost));
+    }
+
+    #[test]
+    fn definitions_that_multiply_are_filled_to_a_limit() {
+        let mut defs = Map::new();
+        for level in 0..12 {
+            let next = format!("#/$defs/d{}", level + 1);
+            let properties: Map<_, _> =
+                (0..8).map(|n| (format!("p{n}"), json!({"$ref": next}))).collect();
+            let required: Vec<_> = properties.keys().cloned().collect();
+            let schema = json!({"type": "object", "properties": properties, "required": required});
+            defs.insert(format!("d{level}"), schema);
+        }
+        defs.insert("d12".into(), json!({"type": "boolean"}));
+        let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "required": ["a"], "$defs": defs});
+        let prompt = Prompt::new("Go");
+        let mut filler = Filler::new(&prompt, Vec::new(), Vec::new());
+        filler.arguments(Some(&schema));
+        assert_eq!(filler.values_left, 0);
     }
 }
