@@ -9,7 +9,7 @@ FOLDER holds Google's discovery documents:
     generativelanguage.v1beta.<date>.openapi.json         the same, newer, converted to OpenAPI
     aiplatform.v1beta1.generate-content.subset.json       Vertex AI
 
-Only what a generateContent or countTokens request can reach is kept: names and kinds, no prose.
+Only fields that a generateContent or countTokens request can reach are included: names and kinds, no prose.
 """
 
 import json
@@ -24,7 +24,7 @@ EXTRA = {
 }
 EXTRA_VALUES = {"ToolType": ["MEDIA_PROCESSING"]}
 
-# What the OpenAPI converter put in by itself.
+# Values that the OpenAPI converter added.
 ARTEFACTS = {("developer", "GenerationConfig.Modality"): {"VIDEO"}}
 
 # The discovery format does not tell oneofs. The one that matters has a name; `optional` fields

@@ -67,7 +67,7 @@ const RUNTIMES: &[&str] = &[
     "uuid",
 ];
 
-/// Dependencies that the tables forbid and that are not removed yet: the crate, what it depends on,
-/// and what removes the dependency.
+/// Forbidden dependencies that are not removed yet: the crate, the dependency, and the change that will
+/// remove it.
 pub(crate) const EXCEPTIONS: &[(&str, &str, &str)] =
     &[("toolgate-gateway", "toolgate-sim", "the CLI starts the simulator")];

@@ -1,4 +1,4 @@
-"""Runs one scenario through google-genai and prints what came of it, as JSON.
+"""Runs one scenario through google-genai and prints the outcome as JSON.
 
 The scenario comes on the standard input. The tools do what those of `main.rs` do.
 """
