@@ -27,6 +27,8 @@ pub struct Failure {
     pub upstream_status: Option<u16>,
     /// Gemini's own status word (`RESOURCE_EXHAUSTED`) or finish reason, where there is one.
     pub upstream_code: Option<String>,
+    /// Google's `ErrorInfo.reason` (`API_KEY_INVALID`), where the error had one.
+    pub upstream_reason: Option<String>,
     /// Gemini's error body as it came, for clients that speak Gemini.
     pub upstream_body: Option<String>,
 }
@@ -104,6 +106,7 @@ impl Failure {
             retry_after_ms: None,
             upstream_status: None,
             upstream_code: None,
+            upstream_reason: None,
             upstream_body: None,
         }
     }
@@ -117,14 +120,22 @@ impl Failure {
 /// Of Gemini's body only the length: it may quote the request.
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, message, retry_after_ms, upstream_status, upstream_code, upstream_body } =
-            self;
+        let Self {
+            kind,
+            message,
+            retry_after_ms,
+            upstream_status,
+            upstream_code,
+            upstream_reason,
+            upstream_body,
+        } = self;
         f.debug_struct("Failure")
             .field("kind", kind)
             .field("message", message)
             .field("retry_after_ms", retry_after_ms)
             .field("upstream_status", upstream_status)
             .field("upstream_code", upstream_code)
+            .field("upstream_reason", upstream_reason)
             .field("upstream_body_len", &upstream_body.as_ref().map(String::len))
             .finish()
     }

@@ -74,6 +74,7 @@ fn failure(http: Option<u16>, error: &Value, body: &str) -> Failure {
     Failure {
         retry_after_ms: error.retry_after_ms.filter(|_| kind.is_retryable()),
         upstream_status: status,
+        upstream_reason: error.reason(),
         upstream_code: error.word,
         upstream_body: Some(body.trim().to_owned()),
         ..Failure::new(kind, message)
@@ -110,7 +111,9 @@ struct Error {
     code: Option<u16>,
     word: Option<String>,
     message: String,
+    /// Reasons of `ErrorInfo`, then those of the older `errors` list.
     reasons: Vec<String>,
+    has_error_info: bool,
     per_day: bool,
     retry_after_ms: Option<u64>,
 }
@@ -132,9 +135,6 @@ impl Error {
             message: text(&error["message"]).or_else(|| text(error)).unwrap_or_default(),
             ..Self::default()
         };
-        for old in list(error, "errors") {
-            read.reasons.extend(text(&old["reason"]));
-        }
         for detail in list(error, "details") {
             read.reasons.extend(text(&detail["reason"]));
             let metadata = &detail["metadata"];
@@ -146,12 +146,29 @@ impl Error {
                 read.retry_after_ms = duration_ms(delay);
             }
         }
+        read.has_error_info = !read.reasons.is_empty();
+        for old in list(error, "errors") {
+            read.reasons.extend(text(&old["reason"]));
+        }
         read.retry_after_ms = read.retry_after_ms.or_else(|| retry_in_words(&read.message));
         read
     }
 
     fn has_reason(&self, names: &[&str]) -> bool {
         self.reasons.iter().any(|reason| names.contains(&reason.as_str()))
+    }
+
+    /// The reason to report: one that refuses the credential, or that of `ErrorInfo`. The older
+    /// list only repeats the status (`forbidden`, `badRequest`).
+    fn reason(&self) -> Option<String> {
+        let refusing = self.reasons.iter().find(|reason| is_listed(CREDENTIAL_REFUSED, reason));
+        refusing.or(self.reasons.first().filter(|_| self.has_error_info)).cloned()
+    }
+
+    /// Whether the message begins with one of these phrases. Values that Google quotes from the
+    /// request come later in a message, so a client cannot imitate such an error.
+    fn begins_with(&self, phrases: &[&str]) -> bool {
+        begins_with(&self.message, phrases)
     }
 
     fn says(&self, words: &[&str]) -> bool {
@@ -165,7 +182,8 @@ fn is_per_day(quota: &Value) -> bool {
 }
 
 fn kind(status: Option<u16>, error: &Error) -> FailureKind {
-    if error.has_reason(BAD_KEY) || error.says(&["api key not valid", "api key expired"]) {
+    let is_bad_key = !error.has_error_info && error.begins_with(BAD_KEY_PHRASES);
+    if error.has_reason(BAD_KEY) || is_bad_key {
         return FailureKind::Authentication;
     }
     if error.has_reason(&["BILLING_DISABLED"]) {
@@ -220,6 +238,99 @@ const BAD_KEY: &[&str] = &[
     "keyExpired",
     "authError",
 ];
+
+/// Beginnings of messages about a bad key that come without a reason.
+const BAD_KEY_PHRASES: &[&str] = &["api key not valid", "api key expired", "api key not found"];
+
+/// Reasons for which Google refuses a credential, or the project behind it, whatever is requested:
+/// those of `google.api.ErrorReason`, the `CheckError` codes of older services, and those of the
+/// `errors` list. Not listed are reasons that concern one resource (`IAM_PERMISSION_DENIED`), the
+/// request itself (`SYSTEM_PARAMETER_UNSUPPORTED`, `OVERLOADED_CREDENTIALS`) or a quota.
+const CREDENTIAL_REFUSED: &[&str] = &[
+    "ACCESS_TOKEN_EXPIRED",
+    "ACCESS_TOKEN_INVALID",
+    "ACCESS_TOKEN_SCOPE_INSUFFICIENT",
+    "ACCESS_TOKEN_TYPE_UNSUPPORTED",
+    "ACCOUNT_STATE_INVALID",
+    "API_KEY_ANDROID_APP_BLOCKED",
+    "API_KEY_EXPIRED",
+    "API_KEY_HTTP_REFERRER_BLOCKED",
+    "API_KEY_INVALID",
+    "API_KEY_IOS_APP_BLOCKED",
+    "API_KEY_IP_ADDRESS_BLOCKED",
+    "API_KEY_NOT_FOUND",
+    "API_KEY_SERVICE_BLOCKED",
+    "BILLING_DISABLED",
+    "CONSUMER_INVALID",
+    "CONSUMER_SUSPENDED",
+    "CREDENTIALS_MISSING",
+    "GCP_SUSPENDED",
+    "LOCATION_POLICY_VIOLATED",
+    "LOCATION_TAX_POLICY_VIOLATED",
+    "MISSING_ORIGIN",
+    "ORG_RESTRICTION_VIOLATION",
+    "PROJECT_DELETED",
+    "PROJECT_INVALID",
+    "RESOURCE_PROJECT_INVALID",
+    "RESOURCE_USAGE_RESTRICTION_VIOLATED",
+    "SECURITY_POLICY_VIOLATED",
+    "SERVICE_DISABLED",
+    "SERVICE_NOT_ACTIVATED",
+    "SERVICE_NOT_VISIBLE",
+    "USER_BLOCKED_BY_ADMIN",
+    "USER_PROJECT_DENIED",
+    "accessNotConfigured",
+    "authError",
+    "ipRefererBlocked",
+    "keyExpired",
+    "keyInvalid",
+];
+
+/// Beginnings of messages that refuse a credential and come without a reason.
+const CREDENTIAL_REFUSED_PHRASES: &[&str] = &[
+    "your api key was reported as leaked",
+    "your project has been denied access",
+    "permission denied: consumer",
+    "method doesn't allow unregistered callers",
+    "user location is not supported",
+    "gemini api free tier is not available",
+];
+
+/// Whether Google refused the credential, or the project behind it, and not what was requested with
+/// it: every request with the same credential fails until its owner changes something.
+///
+/// ```
+/// use toolgate_core::gemini::upstream::{decode_error, refuses_credential};
+/// let leaked = br#"{"error":{"code":403,"status":"PERMISSION_DENIED",
+///     "message":"Your API key was reported as leaked. Please use another API key."}}"#;
+/// assert!(refuses_credential(&decode_error(403, leaked)));
+/// let model = br#"{"error":{"code":403,"status":"PERMISSION_DENIED",
+///     "message":"You do not have permission to access the model."}}"#;
+/// assert!(!refuses_credential(&decode_error(403, model)));
+/// ```
+pub fn refuses_credential(failure: &Failure) -> bool {
+    if failure.upstream_status.is_none() {
+        return false;
+    }
+    match (failure.kind, &failure.upstream_reason) {
+        (FailureKind::Authentication | FailureKind::Billing, _) => true,
+        (_, Some(reason)) => is_listed(CREDENTIAL_REFUSED, reason),
+        (FailureKind::Permission, None) => {
+            begins_with(&failure.message, CREDENTIAL_REFUSED_PHRASES)
+        }
+        (_, None) => false,
+    }
+}
+
+fn is_listed(reasons: &[&str], reason: &str) -> bool {
+    reasons.contains(&reason)
+}
+
+fn begins_with(message: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| {
+        message.get(..phrase.len()).is_some_and(|start| start.eq_ignore_ascii_case(phrase))
+    })
+}
 
 /// How Google words it when the conversation does not fit; it has used both 400 and 500 for it.
 const TOO_LONG: &[&str] = &[

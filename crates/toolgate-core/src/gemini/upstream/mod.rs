@@ -16,7 +16,7 @@ pub use encode::{
     EncodeOptions, Encoded, Learned, SchemaPolicy, encode_count_tokens, encode_request,
 };
 pub use exchange::{AnswerFunction, Backend, Exchange, Target, ToolEntry, ToolInput};
-pub use fail::decode_error;
+pub use fail::{decode_error, refuses_credential};
 pub use names::alias;
 pub use profile::{Generation, Mixing, Profile, ThinkingControl};
 pub use signatures::{SignatureCount, content_key};

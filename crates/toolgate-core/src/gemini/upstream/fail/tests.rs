@@ -152,3 +152,74 @@ fn bodies_that_are_no_envelope() {
     assert_eq!(decode_error(400, br#"{"error":"no"}"#).message, "no");
     assert_eq!(decode_error(400, &[0xFF, 0xFE, b'{']).kind, InvalidRequest);
 }
+
+/// Google's envelope with an `ErrorInfo` reason, and without one where it is empty.
+fn google_error(code: u16, word: &str, message: &str, reason: &str) -> Failure {
+    let mut error = serde_json::json!({"code": code, "message": message, "status": word});
+    if !reason.is_empty() {
+        let info = "type.googleapis.com/google.rpc.ErrorInfo";
+        error["details"] = serde_json::json!([{"@type": info, "reason": reason}]);
+    }
+    decode_error(code, serde_json::json!({ "error": error }).to_string().as_bytes())
+}
+
+#[test]
+fn permanent_refusals_of_a_credential_are_told_apart_by_reason() {
+    let denied = "PERMISSION_DENIED";
+    for (code, word, message, reason) in [
+        (403, denied, "Your API key was reported as leaked. Please use another API key.", ""),
+        (403, denied, "Your project has been denied access. Please contact support.", ""),
+        (403, denied, "Permission denied: Consumer 'api_key:x' has been suspended.", ""),
+        (403, denied, "m", "SERVICE_DISABLED"),
+        (403, denied, "m", "BILLING_DISABLED"),
+        (400, "INVALID_ARGUMENT", "m", "API_KEY_INVALID"),
+        (400, "INVALID_ARGUMENT", "API key expired. Please renew the API key.", ""),
+        (403, denied, "m", "API_KEY_SERVICE_BLOCKED"),
+        (403, denied, "m", "API_KEY_HTTP_REFERRER_BLOCKED"),
+        (403, denied, "m", "API_KEY_IP_ADDRESS_BLOCKED"),
+        (403, denied, "m", "API_KEY_ANDROID_APP_BLOCKED"),
+        (403, denied, "m", "API_KEY_IOS_APP_BLOCKED"),
+        (403, denied, "m", "CONSUMER_SUSPENDED"),
+        (403, denied, "m", "CONSUMER_INVALID"),
+        (403, denied, "m", "USER_PROJECT_DENIED"),
+        (401, "UNAUTHENTICATED", "m", "ACCESS_TOKEN_EXPIRED"),
+        (401, "UNAUTHENTICATED", "m", ""),
+        (402, "RESOURCE_EXHAUSTED", "m", ""),
+        (400, "FAILED_PRECONDITION", "User location is not supported for the API use.", ""),
+    ] {
+        let failure = google_error(code, word, message, reason);
+        assert!(refuses_credential(&failure), "{code} {word} {message} {reason}");
+        let want = Some(reason).filter(|reason| !reason.is_empty());
+        assert_eq!(failure.upstream_reason.as_deref(), want);
+    }
+    for (code, word, message, reason) in [
+        (403, denied, "You do not have permission to access tuned model `x`.", ""),
+        (403, denied, "Consumer has been suspended, says a model's name", "IAM_PERMISSION_DENIED"),
+        (403, denied, "Your API key was reported as leaked.", "IAM_PERMISSION_DENIED"),
+        (404, "NOT_FOUND", "models/x is not found", ""),
+        (429, "RESOURCE_EXHAUSTED", "m", "RATE_LIMIT_EXCEEDED"),
+        (503, "UNAVAILABLE", "m", ""),
+        (400, "FAILED_PRECONDITION", "The File x is not in an ACTIVE state.", ""),
+    ] {
+        let failure = google_error(code, word, message, reason);
+        assert!(!refuses_credential(&failure), "{code} {word} {message} {reason}");
+    }
+    let old =
+        br#"{"error":{"code":403,"message":"m","errors":[{"reason":"accessNotConfigured"}]}}"#;
+    assert!(refuses_credential(&decode_error(403, old)));
+    let own = Failure::new(Authentication, "the gateway has no key");
+    assert!(!refuses_credential(&own), "it is not Google's word");
+}
+
+#[test]
+fn a_value_that_google_quotes_is_no_word_about_the_key() {
+    for quoted in
+        ["API key not valid", "api key expired", "has been suspended", "reported as leaked"]
+    {
+        let message =
+            format!("Invalid value at 'generation_config.seed' (TYPE_INT32), \"{quoted}\"");
+        let failure = google_error(400, "INVALID_ARGUMENT", &message, "");
+        assert_eq!(failure.kind, InvalidRequest, "{message}");
+        assert!(!refuses_credential(&failure), "{message}");
+    }
+}
