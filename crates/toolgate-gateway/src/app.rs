@@ -17,7 +17,7 @@ use crate::redact::without_keys;
 use crate::session::Shared;
 use crate::store::{Opening, Store};
 use crate::tasks::Tasks;
-use crate::turn::Lessons;
+use crate::turn::RefusalMemory;
 use crate::upstream::{KeyPool, Link};
 
 /// The gateway.
@@ -34,8 +34,8 @@ pub struct App {
     pub store: Store,
     /// What many kept answers have in common.
     pub(crate) shared: Shared,
-    /// What Gemini has refused lately.
-    pub lessons: Lessons,
+    /// What the upstream refused lately.
+    pub refusals: RefusalMemory,
     /// What runs beside the requests.
     pub tasks: Tasks,
     /// Answers that are being made in the background.
@@ -98,7 +98,7 @@ impl App {
             sealer: Sealer::with_key(key),
             store,
             shared: Shared::default(),
-            lessons: Lessons::default(),
+            refusals: RefusalMemory::default(),
             tasks: Tasks::default(),
             live: LiveAnswers::default(),
             decoders: Decoders::default(),

@@ -28,6 +28,7 @@ pub struct Metrics {
     uses: ToolUses,
     rescues: Family<KindLabels, Counter>,
     retries: Family<KindLabels, Counter>,
+    key_rests: Family<KeyLabels, Counter>,
     failures: Family<KindLabels, Counter>,
     losses: Family<KindLabels, Counter>,
     signatures: Family<KindLabels, Counter>,
@@ -102,6 +103,13 @@ struct KindLabels {
     kind: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KeyLabels {
+    /// Fingerprint of the key.
+    key: String,
+    reason: &'static str,
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("toolgate");
@@ -119,6 +127,7 @@ impl Default for Metrics {
             uses: ToolUses::default(),
             rescues: Family::default(),
             retries: Family::default(),
+            key_rests: Family::default(),
             failures: Family::default(),
             losses: Family::default(),
             signatures: Family::default(),
@@ -149,6 +158,11 @@ impl Default for Metrics {
         );
         registry.register("rescues", "Turns asked for again", metrics.rescues.clone());
         registry.register("upstream_retries", "Requests sent again", metrics.retries.clone());
+        registry.register(
+            "upstream_key_rests",
+            "Refusals and exhausted quotas of the pool's API keys",
+            metrics.key_rests.clone(),
+        );
         registry.register("failures", "Failures shown to clients", metrics.failures.clone());
         registry.register(
             "losses",
@@ -221,6 +235,12 @@ impl Metrics {
     /// A request is sent again, because of this.
     pub fn retried(&self, kind: FailureKind) {
         self.retries.get_or_create(&KindLabels { kind: failure_name(kind) }).inc();
+    }
+
+    /// A key of the pool was refused, or its quota is used up.
+    pub fn key_rested(&self, fingerprint: &str, reason: &'static str) {
+        let key = fingerprint.to_owned();
+        self.key_rests.get_or_create(&KeyLabels { key, reason }).inc();
     }
 
     /// A client is told of a failure.

@@ -63,14 +63,16 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let unread = Unread { body: body.clone(), session: visit.session.clone() };
     ledger.passing(&target, form != Form::Whole, unread);
     let generates = matches!(asked.verb, "generateContent" | "streamGenerateContent");
-    let mending = Mending { visit: &visit, model: asked.model, form, body: &body };
-    let lessons = &visit.app.lessons;
-    if generates && lessons.has_refused(&target, &body, Instant::now()) {
+    let mut plan = Plan::passing(&visit, target.clone(), (method, path), headers, body.clone());
+    let owner = visit.client.owner;
+    let refusals = &visit.app.refusals;
+    let mending = |key| Mending { visit: &visit, model: asked.model, form, body: &body, key };
+    if generates && refusals.refuses_tools(plan.scope(owner), &target, &body, Instant::now()) {
+        let mending = mending(plan.key());
         let mended = mending.run(ledger, Trust::All).await;
         return mended
             .unwrap_or_else(|failure| reply::failure(DIALECT, &failure, &visit.request_id));
     }
-    let mut plan = Plan::passing(&visit, target.clone(), (method, path), headers, body.clone());
     // An answer in one piece begins when it is whole.
     let patience = if asked.verb == "generateContent" { plan.total() } else { plan.idle() };
     let refusal = loop {
@@ -95,7 +97,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
                 }
                 if passing.is_no_good()
                     && let Some(ledger) = passing.give_up()
-                    && let Ok(reply) = mending.run(ledger, Trust::All).await
+                    && let Ok(reply) = mending(plan.key()).run(ledger, Trust::All).await
                 {
                     return reply;
                 }
@@ -118,9 +120,9 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     if generates && failure.kind == FailureKind::InvalidRequest {
         let is_distrusted = turn::is_about_signatures(&failure);
         let trust = if is_distrusted { Trust::Named } else { Trust::All };
-        if let Ok(reply) = mending.run(ledger, trust).await {
+        if let Ok(reply) = mending(plan.key()).run(ledger, trust).await {
             if is_about_tools(&failure) || is_distrusted || is_unsigned(&failure) {
-                lessons.refuse(&target, &body, Instant::now());
+                refusals.refuse_tools(plan.scope(owner), &target, &body, Instant::now());
             }
             return reply;
         }
@@ -188,7 +190,7 @@ pub(crate) async fn native(visit: Visit, request: Request<Incoming>) -> Reply {
         Ok(opened) => opened,
         Err(refused) => return visit.refuse(DIALECT, &refused),
     };
-    let mut ask = Ask::new(DIALECT, body, visit.client.owner);
+    let mut ask = Ask::new(DIALECT, body, &visit.client);
     let mut keeper = None;
     if let Some(opened) = opened {
         (ask.body, ask.before, ask.collect) = (opened.body, opened.before, true);
@@ -265,6 +267,8 @@ struct Mending<'a> {
     model: &'a str,
     form: Form,
     body: &'a Bytes,
+    /// Index of the pool's key that the turn uses.
+    key: Option<usize>,
 }
 
 impl Mending<'_> {
@@ -277,7 +281,7 @@ impl Mending<'_> {
             Form::Array => Some(Framing::Array),
         };
         let path = Some((self.model.to_owned(), framing));
-        let ask = Ask { path, trust, ..Ask::new(DIALECT, self.body.clone(), visit.client.owner) };
+        let ask = Ask { path, trust, key: self.key, ..Ask::new(DIALECT, self.body.clone(), &visit.client) };
         let outcome = turns::run_on(visit, &ask, ledger).await?;
         visit.app.metrics.rescued("history_mended");
         Ok(turns::shown(visit, outcome, None).await)

@@ -28,7 +28,7 @@ pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incomi
         Dialect::Anthropic => session::open_thread(&visit, &body).await,
         Dialect::Chat | Dialect::Gemini | Dialect::Responses => Ok(None),
     };
-    let mut ask = Ask::new(dialect, body, visit.client.owner);
+    let mut ask = Ask::new(dialect, body, &visit.client);
     let mut keeper = None;
     match opened {
         Ok(None) => {}
@@ -274,10 +274,10 @@ pub(crate) async fn run_on(
 /// The same question without what was refused of it; `None`: there is nothing to leave out.
 fn lessened(ask: &Ask, plan: &Plan, failure: &Failure) -> Option<Ask> {
     if turn::is_about_signatures(failure) {
-        return Some(Ask { trust: ask.trust.less()?, ..ask.clone() });
+        return Some(Ask { trust: ask.trust.less()?, key: plan.key(), ..ask.clone() });
     }
     let lesson = plan.lesson(&ask.lesson, failure)?;
-    Some(Ask { lesson, ..ask.clone() })
+    Some(Ask { lesson, key: plan.key(), ..ask.clone() })
 }
 
 /// How long a Messages request is, by Gemini's own count.
@@ -309,10 +309,10 @@ async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Refus
         Some(opened) => (opened.body, opened.before),
         None => (body, Before::default()),
     };
-    let ask = Ask::new(Dialect::Anthropic, body, visit.client.owner);
+    let ask = Ask::new(Dialect::Anthropic, body, &visit.client);
     let ask = Ask { counts: true, before, ..ask };
-    let (target, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
-    let mut plan = Plan::counting(visit, target, body);
+    let (target, key, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
+    let mut plan = Plan::counting(visit, target, key, body);
     let patience = plan.idle();
     let response = turn::open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
     let body = turn::read(response.into_body(), patience).await?;

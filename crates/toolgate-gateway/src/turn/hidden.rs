@@ -86,7 +86,7 @@ async fn rounds(
         match tool_loop.step() {
             Step::Generate(next) => {
                 ledger.corrected(&usage);
-                let ask = Ask { after: next.turns.to_vec(), ..ask.clone() };
+                let ask = Ask { after: next.turns.to_vec(), key: plan.key(), ..ask.clone() };
                 let prepared =
                     prepare(&visit.app, &visit.current, &ask, visit.session.as_deref()).await?;
                 plan.next_round(&prepared);

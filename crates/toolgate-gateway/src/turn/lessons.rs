@@ -1,174 +1,358 @@
-//! What Gemini has refused lately, by model and back end.
+//! Refusal memory: what an upstream 400 taught, kept for ten minutes.
 //!
-//! Rules come with the model and change monthly. Where Gemini answers 400 for one tool or one field,
-//! the request is sent once more without it, and for a while nobody else has to learn the same: what
-//! the target cannot do at all is known of every request to it, what was wrong with a tool or a setting
-//! only of those that say the very same.
+//! The rules for requests come with the model and change monthly. Where Gemini answers 400 for one
+//! tool, one field or a signature, the request is sent again without it, and the next request that has
+//! the very same does not pay for the same refusal.
+//!
+//! Nothing is shared between keys: every entry belongs to a [`Scope`], a client key together with
+//! the upstream credential that was refused. Entries are fingerprints of the whole declaration, so
+//! a tool with another description or schema is another tool.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ring::digest::{Context, SHA256, digest};
+use ring::digest::{Context, SHA256};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolgate_core::canon::{Failure, FailureKind, Request, Signature, Tool, ToolName};
+use toolgate_core::canon::{
+    Failure, FailureKind, Request, SchemaForm, Signature, Tool, ToolChoice, ToolName,
+};
 use toolgate_core::gemini::upstream::Learned;
 use toolgate_core::gemini::{Backend, Exchange, Target};
-use toolgate_core::json::Raw;
+use toolgate_core::json::{Raw, Text};
 
-/// All lessons.
-#[derive(Debug, Default)]
-pub struct Lessons {
-    learned: Mutex<BTreeMap<Target, (Learned, Instant)>>,
-    /// Tools and settings that were refused, and until when that is known.
-    said: Mutex<BTreeMap<(Target, Mark), (Refused, Instant)>>,
-    /// Tools of Gemini's own clients that were refused as they are, and until when that is known.
-    refused: Mutex<BTreeMap<Tools, Instant>>,
-    /// Signatures of which one was refused, and until when that is known.
-    signatures: Mutex<BTreeMap<Mark, Instant>>,
+use crate::auth::{Owner, Pass};
+use crate::config::Secret;
+
+/// What the upstream refused lately.
+#[derive(Debug)]
+pub struct RefusalMemory {
+    refusals: Mutex<Expiring<Refused>>,
+    signatures: Mutex<Expiring<()>>,
 }
 
-/// The hash of something that a request says.
-type Mark = [u8; 32];
+/// A client key and the upstream credential that its requests use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Scope(Fingerprint);
 
-/// What of it was refused.
+/// SHA-256 of something that was refused, or of its scope.
+type Fingerprint = [u8; 32];
+
+/// A refusal. No value is larger than [`MAX_SETTINGS_BYTES`] and a few words.
 #[derive(Clone, Debug)]
 enum Refused {
-    Tool(ToolName<'static>),
+    /// Features that the target does not have.
+    Features(Learned),
     /// Members of `generationConfig`.
     Settings(BTreeSet<String>),
+    Tool,
+    /// All tools of a Gemini client's request.
+    ToolSet,
 }
 
-/// A target, and the hash of what a request says under `tools`.
-type Tools = (Target, Vec<u8>);
+/// Time for which a refusal is remembered.
+const REFUSAL_TTL: Duration = Duration::from_secs(600);
+/// Maximum number of refusals, of all scopes and of one.
+const MAX_REFUSALS: usize = 4096;
+const MAX_REFUSALS_PER_SCOPE: usize = 512;
+/// Time for which a refused signature is remembered: sessions repeat it in every request.
+const SIGNATURE_TTL: Duration = Duration::from_secs(24 * 3600);
+/// Maximum number of refused signatures, of all scopes and of one.
+const MAX_SIGNATURES: usize = 16_384;
+const MAX_SIGNATURES_PER_SCOPE: usize = 4096;
+/// Maximum total length of the names of refused settings; Google quotes them from the request.
+const MAX_SETTINGS_BYTES: usize = 512;
 
-/// How long a lesson is remembered.
-const MEMORY: Duration = Duration::from_secs(600);
-/// How many sets of tools are remembered.
-const SETS: usize = 256;
-/// How many signatures are.
-const SIGNATURES: usize = 4096;
-/// How long.
-const LONG_MEMORY: Duration = Duration::from_secs(24 * 3600);
+/// Which tools the request needs: it is not sent without them because of a refusal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RequiredTools {
+    /// The model need not call any.
+    #[default]
+    Nothing,
+    /// The model must call one of those that there are.
+    Any,
+    /// The model must call one of these.
+    OneOf(Vec<ToolName<'static>>),
+}
 
-/// What is known after a refusal, with what was known before. `None`: it teaches nothing new.
-pub(crate) fn lesson(known: &Learned, exchange: &Exchange, failure: &Failure) -> Option<Learned> {
+impl RequiredTools {
+    /// Reads the client's `tool_choice`.
+    pub(crate) fn of(choice: &ToolChoice<'_>) -> Self {
+        let owned = |name: &ToolName<'_>| name.clone().into_owned();
+        match choice {
+            ToolChoice::Any => Self::Any,
+            ToolChoice::One(name) => Self::OneOf(vec![owned(name)]),
+            ToolChoice::Allowed { required: true, names } => {
+                Self::OneOf(names.iter().map(owned).collect())
+            }
+            ToolChoice::Allowed { required: false, .. }
+            | ToolChoice::Auto
+            | ToolChoice::None
+            | ToolChoice::Unset => Self::Nothing,
+        }
+    }
+
+    /// Whether none of the required tools is left among `declared` without the `refused` ones.
+    fn are_lost<'t>(
+        &self,
+        declared: impl Iterator<Item = &'t ToolName<'t>>,
+        refused: &BTreeSet<ToolName<'static>>,
+    ) -> bool {
+        let names = match self {
+            Self::Nothing => return false,
+            Self::Any => None,
+            Self::OneOf(names) => Some(names.iter().collect::<BTreeSet<_>>()),
+        };
+        let is_required = |name: &&ToolName<'_>| names.as_ref().is_none_or(|it| it.contains(*name));
+        let mut required = declared.filter(is_required).peekable();
+        required.peek().is_some() && required.all(|name| refused.contains(name))
+    }
+
+    /// Takes the required tools back among those that are sent, where the refusals leave none.
+    fn spare(&self, request: &Request<'_>, learned: &mut Learned) {
+        let declared = || request.tools.iter().filter_map(function_name);
+        if learned.tools.is_empty() || !self.are_lost(declared(), &learned.tools) {
+            return;
+        }
+        match self {
+            Self::Nothing => {}
+            Self::Any => learned.tools.clear(),
+            Self::OneOf(names) => names.iter().for_each(|name| {
+                learned.tools.remove(name);
+            }),
+        }
+    }
+}
+
+/// Returns what is known after a refusal, with what was known before. `None`: the refusal teaches
+/// nothing new, or only that a required tool cannot be sent, which the client must hear.
+pub(crate) fn lesson(
+    known: &Learned,
+    exchange: &Exchange,
+    required: &RequiredTools,
+    failure: &Failure,
+) -> Option<Learned> {
     if failure.kind != FailureKind::InvalidRequest || failure.upstream_status != Some(400) {
         return None;
     }
     let mut learned = known.clone();
-    learned.learn(&failure.message, exchange).then_some(learned)
+    learned.learn(&failure.message, exchange);
+    let declared = exchange.tools.iter().map(|entry| &entry.name);
+    if required.are_lost(declared, &learned.tools) {
+        learned.tools.clone_from(&known.tools);
+    }
+    (learned != *known).then_some(learned)
 }
 
-impl Lessons {
-    /// What this target has refused lately of what this request says.
-    pub(crate) fn of(&self, target: &Target, request: &Request<'_>, now: Instant) -> Learned {
-        let lessons = locked(&self.learned);
-        let mut known = match lessons.get(target) {
-            Some((learned, until)) if *until > now => learned.clone(),
-            _ => Learned::default(),
-        };
-        drop(lessons);
-        let said = locked(&self.said);
-        // Almost always there is nothing to look for.
-        if said.is_empty() {
+impl Default for RefusalMemory {
+    fn default() -> Self {
+        let refusals = Expiring::new(REFUSAL_TTL, MAX_REFUSALS, MAX_REFUSALS_PER_SCOPE);
+        let signatures = Expiring::new(SIGNATURE_TTL, MAX_SIGNATURES, MAX_SIGNATURES_PER_SCOPE);
+        Self { refusals: Mutex::new(refusals), signatures: Mutex::new(signatures) }
+    }
+}
+
+impl RefusalMemory {
+    /// Returns what was refused lately of what this request consists of.
+    pub(crate) fn known(
+        &self,
+        scope: Scope,
+        target: &Target,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Learned {
+        let mut known = Learned::default();
+        // Almost always there is nothing, and nothing needs to be hashed.
+        if !locked(&self.refusals).has(scope) {
             return known;
         }
-        for (mark, _) in marks(request) {
-            match said.get(&(target.clone(), mark)) {
-                Some((Refused::Tool(name), until)) if *until > now => {
-                    known.tools.insert(name.clone());
-                }
-                Some((Refused::Settings(members), until)) if *until > now => {
+        let items = items(scope, target, request);
+        let refusals = locked(&self.refusals);
+        for (fingerprint, item) in items {
+            match (refusals.get(&fingerprint, now), item) {
+                (Some(Refused::Features(learned)), _) => known.add(learned),
+                (Some(Refused::Settings(members)), _) => {
                     known.generation.extend(members.iter().cloned());
                 }
-                Some(_) | None => {}
+                (Some(Refused::Tool), Item::Tool(name)) => {
+                    known.tools.insert(name.clone().into_owned());
+                }
+                (Some(Refused::Tool | Refused::ToolSet) | None, _) => {}
             }
         }
+        drop(refusals);
+        RequiredTools::of(&request.tool_choice).spare(request, &mut known);
         known
     }
 
-    /// Remembers a lesson that this request was taught.
+    /// Remembers what the upstream refused of this request.
     pub(crate) fn remember(
         &self,
+        scope: Scope,
         target: &Target,
         request: &Request<'_>,
         lesson: &Learned,
         now: Instant,
     ) {
-        let until = now + MEMORY;
-        let mut said = locked(&self.said);
-        said.retain(|_, (_, until)| *until > now);
-        for (mark, what) in marks(request) {
-            let refused = match what {
-                Said::Tool(name) if lesson.tools.contains(&name) => Refused::Tool(name),
-                Said::Settings if !lesson.generation.is_empty() => {
+        let features =
+            Learned { tools: BTreeSet::new(), generation: BTreeSet::new(), ..lesson.clone() };
+        let settings_bytes: usize = lesson.generation.iter().map(String::len).sum();
+        let items = items(scope, target, request);
+        let mut refusals = locked(&self.refusals);
+        for (fingerprint, item) in items {
+            let refused = match item {
+                Item::Features if features != Learned::default() => {
+                    let mut features = features.clone();
+                    if let Some(Refused::Features(known)) = refusals.get(&fingerprint, now) {
+                        features.add(known);
+                    }
+                    Refused::Features(features)
+                }
+                Item::Settings
+                    if !lesson.generation.is_empty() && settings_bytes <= MAX_SETTINGS_BYTES =>
+                {
                     Refused::Settings(lesson.generation.clone())
                 }
-                Said::Tool(_) | Said::Settings => continue,
+                Item::Tool(name) if lesson.tools.contains(name) => Refused::Tool,
+                Item::Features | Item::Settings | Item::Tool(_) => continue,
             };
-            if said.len() < SETS {
-                said.insert((target.clone(), mark), (refused, until));
-            }
+            refusals.insert(scope, fingerprint, refused, now);
         }
-        drop(said);
-        let mut cannot =
-            Learned { tools: BTreeSet::new(), generation: BTreeSet::new(), ..lesson.clone() };
-        if cannot == Learned::default() {
-            return;
-        }
-        let mut lessons = locked(&self.learned);
-        lessons.retain(|_, (_, until)| *until > now);
-        if let Some((known, _)) = lessons.get(target) {
-            cannot.add(known);
-        }
-        lessons.insert(target.clone(), (cannot, until));
     }
 
-    /// Whether any signature was refused lately. Almost always there is none.
-    pub(crate) fn has_refused_signatures(&self) -> bool {
-        !locked(&self.signatures).is_empty()
+    /// Whether any signature of this scope was refused lately.
+    pub(crate) fn has_signatures(&self, scope: Scope) -> bool {
+        locked(&self.signatures).has(scope)
     }
 
-    /// Whether this one may have been refused. What has said since who issued it may have not.
-    pub(crate) fn has_refused_signature(&self, target: &Target, signature: &Signature<'_>) -> bool {
-        locked(&self.signatures).contains_key(&mark_of(target, signature))
+    /// Whether this signature may have been refused. One that names its issuer is another one.
+    pub(crate) fn refuses_signature(
+        &self,
+        scope: Scope,
+        target: &Target,
+        signature: &Signature<'_>,
+        now: Instant,
+    ) -> bool {
+        let fingerprint = signature_fingerprint(scope, target, signature);
+        locked(&self.signatures).get(&fingerprint, now).is_some()
     }
 
     /// Remembers a signature that was left out because one was refused.
     pub(crate) fn refuse_signature(
         &self,
+        scope: Scope,
         target: &Target,
         signature: &Signature<'_>,
         now: Instant,
     ) {
-        let mut signatures = locked(&self.signatures);
-        if signatures.len() >= SIGNATURES {
-            signatures.retain(|_, until| *until > now);
-        }
-        if signatures.len() < SIGNATURES {
-            signatures.insert(mark_of(target, signature), now + LONG_MEMORY);
-        }
+        let fingerprint = signature_fingerprint(scope, target, signature);
+        locked(&self.signatures).insert(scope, fingerprint, (), now);
     }
 
-    /// Whether the target has lately refused the tools of this request of a Gemini client.
-    pub(crate) fn has_refused(&self, target: &Target, body: &[u8], now: Instant) -> bool {
-        // Almost always there is nothing to look for, and the body need not be read.
-        if locked(&self.refused).is_empty() {
+    /// Whether the tools of this request of a Gemini client were refused lately.
+    pub(crate) fn refuses_tools(
+        &self,
+        scope: Scope,
+        target: &Target,
+        body: &[u8],
+        now: Instant,
+    ) -> bool {
+        // Almost always there is nothing, and the body need not be read.
+        if !locked(&self.refusals).has(scope) {
             return false;
         }
-        let Some(tools) = tools(target, body) else { return false };
-        locked(&self.refused).get(&tools).is_some_and(|until| *until > now)
+        let Some(fingerprint) = tool_set_fingerprint(scope, target, body) else { return false };
+        locked(&self.refusals).get(&fingerprint, now).is_some()
     }
 
-    /// Remembers that the target refuses the tools of this request.
-    pub(crate) fn refuse(&self, target: &Target, body: &[u8], now: Instant) {
-        let Some(tools) = tools(target, body) else { return };
-        let mut refused = locked(&self.refused);
-        refused.retain(|_, until| *until > now);
-        if refused.len() < SETS {
-            refused.insert(tools, now + MEMORY);
+    /// Remembers that the tools of this request are refused.
+    pub(crate) fn refuse_tools(&self, scope: Scope, target: &Target, body: &[u8], now: Instant) {
+        let Some(fingerprint) = tool_set_fingerprint(scope, target, body) else { return };
+        locked(&self.refusals).insert(scope, fingerprint, Refused::ToolSet, now);
+    }
+}
+
+impl Scope {
+    /// The scope of a client's requests; `pooled` is the key of the gateway's own that they use.
+    pub(crate) fn new(owner: Owner, pass: &Pass, pooled: Option<&Secret>) -> Self {
+        let (kind, secret) = match (pass, pooled) {
+            (Pass::ApiKey(key), _) => ("key", key.expose()),
+            (Pass::Bearer(token), _) => ("bearer", token.expose()),
+            (Pass::Pool, Some(key)) => ("pool", key.expose()),
+            (Pass::Pool, None) => ("gateway", ""),
+        };
+        Self(fingerprint(&[owner.bytes(), kind.as_bytes(), secret.as_bytes()]))
+    }
+}
+
+/// Map with a time to live and bounds on its entries, of all scopes and of each. All entries live
+/// equally long, so that the oldest expires first.
+#[derive(Debug)]
+struct Expiring<V> {
+    ttl: Duration,
+    max_entries: usize,
+    max_per_scope: usize,
+    entries: HashMap<Fingerprint, Entry<V>>,
+    /// Fingerprints of all entries, oldest first.
+    ages: VecDeque<Fingerprint>,
+    scopes: HashMap<Scope, usize>,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    scope: Scope,
+    until: Instant,
+    value: V,
+}
+
+impl<V> Expiring<V> {
+    fn new(ttl: Duration, max_entries: usize, max_per_scope: usize) -> Self {
+        let (entries, ages, scopes) = (HashMap::new(), VecDeque::new(), HashMap::new());
+        Self { ttl, max_entries, max_per_scope, entries, ages, scopes }
+    }
+
+    /// Whether the scope has entries. They may have expired.
+    fn has(&self, scope: Scope) -> bool {
+        self.scopes.contains_key(&scope)
+    }
+
+    fn get(&self, fingerprint: &Fingerprint, now: Instant) -> Option<&V> {
+        let entry = self.entries.get(fingerprint)?;
+        (entry.until > now).then_some(&entry.value)
+    }
+
+    /// Adds an entry, or replaces the value of one that has not expired. A scope that has as many as
+    /// it may have keeps those; otherwise the oldest entry makes room.
+    fn insert(&mut self, scope: Scope, fingerprint: Fingerprint, value: V, now: Instant) {
+        while let Some(oldest) = self.ages.front()
+            && self.entries.get(oldest).is_none_or(|entry| entry.until <= now)
+        {
+            self.remove_oldest();
+        }
+        if let Some(entry) = self.entries.get_mut(&fingerprint) {
+            entry.value = value;
+            return;
+        }
+        if self.scopes.get(&scope).is_some_and(|count| *count >= self.max_per_scope) {
+            return;
+        }
+        if self.entries.len() >= self.max_entries {
+            self.remove_oldest();
+        }
+        self.entries.insert(fingerprint, Entry { scope, until: now + self.ttl, value });
+        self.ages.push_back(fingerprint);
+        *self.scopes.entry(scope).or_insert(0) += 1;
+    }
+
+    fn remove_oldest(&mut self) {
+        let oldest = self.ages.pop_front();
+        let Some(entry) = oldest.and_then(|oldest| self.entries.remove(&oldest)) else { return };
+        if let Some(count) = self.scopes.get_mut(&entry.scope) {
+            *count -= 1;
+            if *count == 0 {
+                self.scopes.remove(&entry.scope);
+            }
         }
     }
 }
@@ -187,135 +371,103 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Something that a request says and that may be refused.
-enum Said {
+/// A part of a request that may be refused on its own.
+enum Item<'r> {
+    /// What the request has in common with all others to its target.
+    Features,
     Settings,
-    Tool(ToolName<'static>),
+    Tool(&'r ToolName<'r>),
 }
 
-/// What a request says, and its marks.
-fn marks<'r>(request: &'r Request<'_>) -> impl Iterator<Item = (Mark, Said)> + 'r {
+/// The parts of a request and their fingerprints.
+fn items<'r>(
+    scope: Scope,
+    target: &Target,
+    request: &'r Request<'_>,
+) -> Vec<(Fingerprint, Item<'r>)> {
+    let of = |kind: &str, pieces: &[&str]| {
+        let head = [kind, &*target.model, backend_name(target.backend)];
+        let head = [&scope.0[..]].into_iter().chain(head.map(str::as_bytes));
+        let pieces: Vec<&[u8]> = head.chain(pieces.iter().map(|it| it.as_bytes())).collect();
+        fingerprint(&pieces)
+    };
     let settings = format!("{:?}{:?}", request.settings, request.thinking);
-    let tools = request.tools.iter().filter_map(|tool| match tool {
-        Tool::Function(function) => {
-            let schema = function.parameters.as_ref().map_or("", Raw::get);
-            let name = function.name.clone().into_owned();
-            Some((mark("tool", &[&name.to_string(), schema]), Said::Tool(name)))
-        }
-        Tool::Freeform { .. } | Tool::Server(_) => None,
-    });
-    tools.chain([(mark("settings", &[&settings]), Said::Settings)])
+    let mut items =
+        vec![(of("features", &[]), Item::Features), (of("settings", &[&settings]), Item::Settings)];
+    let text = |text: Option<&'r Text<'_>>| text.map_or("", Text::literal);
+    let json = |json: Option<&'r Raw<'_>>| json.map_or("", Raw::get);
+    // Of two tools with one name the last is sent.
+    let mut seen = BTreeSet::new();
+    items.extend(request.tools.iter().rev().filter_map(|tool| {
+        let name = function_name(tool).filter(|name| seen.insert(*name))?;
+        let namespace = name.namespace.as_deref().unwrap_or_default();
+        let declaration = match tool {
+            Tool::Function(function) => [
+                match function.form {
+                    SchemaForm::JsonSchema => "json schema",
+                    SchemaForm::Gemini => "schema",
+                },
+                text(function.description.as_ref()),
+                json(function.parameters.as_ref()),
+                json(function.response.as_ref()),
+            ],
+            Tool::Freeform { description, grammar, .. } => {
+                ["freeform", text(description.as_ref()), text(grammar.as_ref()), ""]
+            }
+            Tool::Server(_) => return None,
+        };
+        let [form, description, input, output] = declaration;
+        let pieces = [namespace, &*name.name, form, description, input, output];
+        Some((of("tool", &pieces), Item::Tool(name)))
+    }));
+    items
 }
 
-fn mark(kind: &str, words: &[&str]) -> Mark {
-    let mut hash = Context::new(&SHA256);
-    for word in [kind].iter().chain(words) {
-        hash.update(word.as_bytes());
-        hash.update(&[0]);
+fn function_name<'r>(tool: &'r Tool<'_>) -> Option<&'r ToolName<'r>> {
+    match tool {
+        Tool::Function(function) => Some(&function.name),
+        Tool::Freeform { name, .. } => Some(name),
+        Tool::Server(_) => None,
     }
-    let mut mark = [0; 32];
-    mark.copy_from_slice(hash.finish().as_ref());
-    mark
 }
 
-fn mark_of(target: &Target, signature: &Signature<'_>) -> Mark {
-    let backend = match target.backend {
+fn backend_name(backend: Backend) -> &'static str {
+    match backend {
         Backend::Developer => "developer",
         Backend::Vertex => "vertex",
-    };
-    let named = if signature.issuer().is_some() { "named" } else { "unnamed" };
-    mark("signature", &[&target.model, backend, named, signature.expose()])
+    }
 }
 
-fn tools(target: &Target, body: &[u8]) -> Option<Tools> {
+/// Hashes the pieces with their lengths, so that no two lists of pieces look the same.
+fn fingerprint(pieces: &[&[u8]]) -> Fingerprint {
+    let mut hash = Context::new(&SHA256);
+    for piece in pieces {
+        hash.update(&(piece.len() as u64).to_be_bytes());
+        hash.update(piece);
+    }
+    let mut fingerprint = [0; 32];
+    fingerprint.copy_from_slice(hash.finish().as_ref());
+    fingerprint
+}
+
+fn signature_fingerprint(scope: Scope, target: &Target, signature: &Signature<'_>) -> Fingerprint {
+    let named = if signature.issuer().is_some() { "named" } else { "unnamed" };
+    let words = ["signature", &target.model, backend_name(target.backend), named];
+    let [kind, model, backend, named] = words.map(str::as_bytes);
+    fingerprint(&[&scope.0, kind, model, backend, named, signature.expose().as_bytes()])
+}
+
+fn tool_set_fingerprint(scope: Scope, target: &Target, body: &[u8]) -> Option<Fingerprint> {
     #[derive(Deserialize)]
     struct Body<'a> {
         #[serde(borrow)]
         tools: Option<&'a RawValue>,
     }
     let tools = serde_json::from_slice::<Body<'_>>(body).ok()?.tools?;
-    Some((target.clone(), digest(&SHA256, tools.get().as_bytes()).as_ref().to_vec()))
+    let words = ["tools", &target.model, backend_name(target.backend), tools.get()];
+    let [kind, model, backend, tools] = words.map(str::as_bytes);
+    Some(fingerprint(&[&scope.0, kind, model, backend, tools]))
 }
 
 #[cfg(test)]
-mod tests {
-    use toolgate_core::canon::{Function, SchemaForm};
-    use toolgate_core::gemini::Backend;
-
-    use super::*;
-
-    #[test]
-    fn r137_a_lesson_is_learned_once_and_forgotten_in_time() {
-        let lessons = Lessons::default();
-        let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
-        let exchange = Exchange {
-            target: target.clone(),
-            tools: Vec::new(),
-            one_call: false,
-            answer_function: None,
-        };
-        let message = "Tool use with function calling is unsupported";
-        let mut failure = Failure::new(FailureKind::InvalidRequest, message);
-        failure.upstream_status = Some(400);
-        let now = Instant::now();
-        let request = Request::default();
-        let learned = lesson(&Learned::default(), &exchange, &failure).unwrap();
-        lessons.remember(&target, &request, &learned, now);
-        assert!(lessons.of(&target, &request, now).no_mixed_tools);
-        let other = Learned { no_call_ids: true, ..Learned::default() };
-        lessons.remember(&target, &request, &other, now);
-        let known = lessons.of(&target, &request, now);
-        assert!(known.no_mixed_tools && known.no_call_ids);
-        assert!(!lessons.of(&target, &request, now + MEMORY * 2).no_mixed_tools);
-        failure.upstream_status = Some(403);
-        assert!(lesson(&Learned::default(), &exchange, &failure).is_none());
-    }
-
-    /// R97, R112: what was wrong with one tool is no lesson about another of the same name.
-    #[test]
-    fn r97_r112_a_tool_is_known_by_what_it_says() {
-        let lessons = Lessons::default();
-        let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
-        let request = |schema: &str, temperature: f64| {
-            let mut request = Request::default();
-            request.tools.push(Tool::Function(Function {
-                name: ToolName::plain("search"),
-                description: None,
-                parameters: Raw::parse(schema.to_owned()),
-                form: SchemaForm::JsonSchema,
-                response: None,
-                deferred: false,
-                at: String::new(),
-                schema_field: "parameters",
-            }));
-            request.settings.temperature = Some(temperature);
-            request
-        };
-        let now = Instant::now();
-        let mut learned = Learned::default();
-        learned.tools.insert(ToolName::plain("search"));
-        learned.generation.insert("temperature".to_owned());
-        lessons.remember(&target, &request("{}", 1.0), &learned, now);
-        assert_eq!(lessons.of(&target, &request("{}", 1.0), now), learned);
-        let other = lessons.of(&target, &request(r#"{"type":"object"}"#, 0.5), now);
-        assert_eq!(other, Learned::default());
-        assert_eq!(lessons.of(&target, &request("{}", 1.0), now + MEMORY), Learned::default());
-    }
-
-    #[test]
-    fn tools_are_refused_once_and_forgotten_in_time() {
-        let lessons = Lessons::default();
-        let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
-        let now = Instant::now();
-        let (first, again) =
-            (br#"{"contents":[],"tools":[1]}"#, br#"{"tools":[1],"contents":[2]}"#);
-        assert!(!lessons.has_refused(&target, first, now));
-        lessons.refuse(&target, first, now);
-        assert!(lessons.has_refused(&target, again, now));
-        assert!(!lessons.has_refused(&target, br#"{"tools":[2]}"#, now));
-        assert!(
-            !lessons.has_refused(&target, b"{}", now) && !lessons.has_refused(&target, b"", now)
-        );
-        assert!(!lessons.has_refused(&target, again, now + MEMORY));
-    }
-}
+mod tests;

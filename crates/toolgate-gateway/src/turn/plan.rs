@@ -1,4 +1,4 @@
-//! How often to ask, whom, and with which key.
+//! Attempts of one turn: retries, fail-over between keys, back-off.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Method, Response};
 use hyper::body::Incoming;
 use toolgate_core::canon::{Failure, FailureKind, IdGen};
-use toolgate_core::gemini::upstream::{Learned, MAX_CONTINUATIONS, continued};
+use toolgate_core::gemini::upstream::{Learned, MAX_CONTINUATIONS, continued, refuses_credential};
 use toolgate_core::gemini::{Exchange, Target};
 
-use super::lessons::lesson;
+use super::lessons::{RequiredTools, Scope, lesson};
 use crate::app::{App, Current};
-use crate::auth::Pass;
+use crate::auth::{Owner, Pass};
 use crate::clock::Seed;
 use crate::config::Secret;
 use crate::doors::Visit;
 use crate::metrics::failure_name;
-use crate::upstream::{Credential, Quota, Verb};
+use crate::upstream::{Credential, Rest, Verb};
 
 /// One turn's tries.
 #[derive(Debug)]
@@ -27,9 +27,10 @@ pub(crate) struct Plan {
     app: Arc<App>,
     current: Arc<Current>,
     pass: Pass,
-    /// Which key of the pool is in use, and what a conversation's requests have in common.
+    /// Index of the pool's key in use, and the number that a conversation's requests have in common.
     key: Option<usize>,
     home: Option<u32>,
+    required: RequiredTools,
     route: Route,
     exchange: Arc<Exchange>,
     /// What is asked, from the start.
@@ -66,6 +67,13 @@ pub(crate) enum Next {
     Give(Failure),
 }
 
+/// The key of a turn, or where to begin looking for one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pinned {
+    home: Option<u32>,
+    key: Option<usize>,
+}
+
 /// How much of an unread request tells one conversation from another.
 const OPENING: usize = 512;
 /// The wait before the second try; it doubles.
@@ -77,7 +85,9 @@ impl Plan {
         let verb = if prepared.stream { Verb::Stream } else { Verb::Generate };
         let exchange = Arc::clone(&prepared.exchange);
         let body = prepared.body.clone();
-        Self::of(visit, Route::Model(verb), exchange, body, prepared.trace.home())
+        let pinned = Pinned { home: prepared.trace.home(), key: prepared.key };
+        let plan = Self::of(visit, Route::Model(verb), exchange, body, pinned);
+        Self { required: prepared.required.clone(), ..plan }
     }
 
     /// A plan for a request that goes on as the client wrote it.
@@ -91,19 +101,21 @@ impl Plan {
         // Whatever stands first in a conversation's requests stays what it is.
         let home = visit.session.as_ref().map_or(&body[..], |session| session.as_bytes());
         let home = Some(sum(&home[..home.len().min(OPENING)]));
-        Self::of(visit, Route::Path(method, path, headers), plain(target), body, home)
+        let pinned = Pinned { home, key: None };
+        Self::of(visit, Route::Path(method, path, headers), plain(target), body, pinned)
     }
 
     /// A plan for a question of how long something is.
-    pub(crate) fn counting(visit: &Visit, target: Target, body: Bytes) -> Self {
-        Self::of(visit, Route::Model(Verb::CountTokens), plain(target), body, None)
+    pub(crate) fn counting(visit: &Visit, target: Target, key: Option<usize>, body: Bytes) -> Self {
+        let pinned = Pinned { home: None, key };
+        Self::of(visit, Route::Model(Verb::CountTokens), plain(target), body, pinned)
     }
 
     /// A plan for a page of the list of models.
     pub(crate) fn listing(visit: &Visit, path: String) -> Self {
         let target = Target { model: String::new(), backend: visit.current.link.backend() };
         let route = Route::Path(Method::GET, path, Vec::new());
-        Self::of(visit, route, plain(target), Bytes::new(), None)
+        Self::of(visit, route, plain(target), Bytes::new(), Pinned::default())
     }
 
     fn of(
@@ -111,14 +123,15 @@ impl Plan {
         route: Route,
         exchange: Arc<Exchange>,
         body: Bytes,
-        home: Option<u32>,
+        Pinned { home, key }: Pinned,
     ) -> Self {
         let mut plan = Self {
             app: Arc::clone(&visit.app),
             current: Arc::clone(&visit.current),
             pass: visit.client.pass.clone(),
-            key: None,
+            key,
             home,
+            required: RequiredTools::default(),
             route,
             exchange,
             whole: body.clone(),
@@ -131,8 +144,21 @@ impl Plan {
             failovers: 0,
             request_id: visit.request_id.clone(),
         };
-        plan.pick_key();
+        if plan.key.is_none() {
+            plan.pick_key();
+        }
         plan
+    }
+
+    /// Index of the pool's key in use.
+    pub(crate) fn key(&self) -> Option<usize> {
+        self.key
+    }
+
+    /// The scope of what the upstream refuses of this turn.
+    pub(crate) fn scope(&self, owner: Owner) -> Scope {
+        let key = self.key.and_then(|index| self.current.keys.key(index));
+        Scope::new(owner, &self.pass, key)
     }
 
     pub(crate) fn exchange(&self) -> &Arc<Exchange> {
@@ -159,7 +185,7 @@ impl Plan {
 
     fn pick_key(&mut self) {
         self.key = match self.pass {
-            Pass::Pool => self.current.keys.pick(Instant::now(), self.home).map(|(index, _)| index),
+            Pass::Pool => self.current.keys.pick(Instant::now(), self.home),
             Pass::ApiKey(_) | Pass::Bearer(_) => None,
         };
     }
@@ -172,16 +198,23 @@ impl Plan {
         let (exchange, route) = (Arc::clone(&self.exchange), self.route.clone());
         let key = self.key.and_then(|index| self.current.keys.key(index));
         let (credential, body) = (credential(&self.pass, key), self.body.clone());
+        let key = self.key;
         Box::pin(async move {
             let link = &current.link;
-            match route {
+            let answered = match route {
                 Route::Model(verb) => {
                     link.ask(&exchange.target.model, verb, &credential, body).await
                 }
                 Route::Path(method, path, headers) => {
                     link.forward(method, &path, &credential, &headers, body).await
                 }
+            };
+            if let (Ok(response), Some(index)) = (&answered, key)
+                && response.status().is_success()
+            {
+                current.keys.accepted(index);
             }
+            answered
         })
     }
 
@@ -214,13 +247,30 @@ impl Plan {
     pub(crate) fn after(&mut self, failure: &Failure) -> Next {
         let upstream = &self.current.config.upstream;
         if let Some(index) = self.key
-            && let Some(quota) = quota(failure)
+            && let Some(rest) = rest(failure)
         {
-            let another = self.current.keys.exhausted(index, quota, Instant::now());
-            if another && self.failovers < self.current.keys.len() {
+            let keys = &self.current.keys;
+            let is_another_awake = keys.rest(index, rest, Instant::now());
+            let fails_over = is_another_awake && self.failovers < keys.len();
+            let key = keys.fingerprint(index);
+            self.app.metrics.key_rested(key, rest.name());
+            tracing::warn!(
+                request = %self.request_id,
+                key,
+                index,
+                rest = rest.name(),
+                status = failure.upstream_status,
+                reason = failure.upstream_reason.as_deref(),
+                "{}",
+                if fails_over {
+                    "API key refused or exhausted, failing over to the next"
+                } else {
+                    "API key refused or exhausted, no other key is available"
+                },
+            );
+            if fails_over {
                 self.failovers += 1;
                 self.app.metrics.retried(failure.kind);
-                tracing::warn!(request = %self.request_id, key = index, "a key of the pool has to rest; trying another");
                 self.pick_key();
                 return Next::Again { wait: Duration::ZERO };
             }
@@ -296,7 +346,7 @@ impl Plan {
 
     /// What a refusal teaches: the request may succeed when it is prepared anew.
     pub(crate) fn lesson(&self, known: &Learned, failure: &Failure) -> Option<Learned> {
-        lesson(known, &self.exchange, failure)
+        lesson(known, &self.exchange, &self.required, failure)
     }
 }
 
@@ -321,18 +371,20 @@ fn credential(pass: &Pass, pooled: Option<&Secret>) -> Credential {
     }
 }
 
-/// Which quota a failure speaks of.
-fn quota(failure: &Failure) -> Option<Quota> {
+/// Whether a failure rests the key that was used, and why. Refusals of a model, a resource or the
+/// request itself do not: the key still works for others.
+fn rest(failure: &Failure) -> Option<Rest> {
+    if refuses_credential(failure) {
+        return Some(Rest::Refused);
+    }
     match failure.kind {
         FailureKind::RateLimited => {
-            Some(Quota::Short(failure.retry_after_ms.map(Duration::from_millis)))
+            Some(Rest::RateLimit(failure.retry_after_ms.map(Duration::from_millis)))
         }
-        FailureKind::Authentication | FailureKind::Billing | FailureKind::QuotaExhausted => {
-            Some(Quota::Long)
-        }
-        // The key is at fault, not what was asked with it.
-        FailureKind::Permission if failure.message.contains("suspended") => Some(Quota::Long),
-        FailureKind::ContextTooLong
+        FailureKind::QuotaExhausted => Some(Rest::DailyQuota),
+        FailureKind::Authentication
+        | FailureKind::Billing
+        | FailureKind::ContextTooLong
         | FailureKind::Cut
         | FailureKind::EmptyTurn
         | FailureKind::Internal

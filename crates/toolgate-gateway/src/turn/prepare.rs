@@ -17,10 +17,11 @@ use toolgate_core::gemini::{self, Exchange, Target};
 use toolgate_core::responses::Framing;
 use toolgate_core::translate::{Dialect, Echo, decode_request};
 
+use super::lessons::{RequiredTools, Scope};
 use super::trace::Trace;
 use super::{hidden, keep};
 use crate::app::{App, Current};
-use crate::auth::Owner;
+use crate::auth::{Client, Owner, Pass};
 use crate::config::Meaning;
 use crate::session::{Before, own_place, splice};
 
@@ -37,6 +38,10 @@ pub(crate) struct Ask {
     pub(crate) counts: bool,
     /// Whose state it may use.
     pub(crate) owner: Owner,
+    /// The credential that the upstream is shown.
+    pub(crate) pass: Pass,
+    /// Index of the pool's key that the turn uses already; `None`: one is to be selected.
+    pub(crate) key: Option<usize>,
     /// What was said before and does not stand in the body.
     pub(crate) before: Before,
     /// What was said since that the client does not see.
@@ -76,13 +81,15 @@ impl Trust {
 
 impl Ask {
     /// A question that stands alone.
-    pub(crate) fn new(door: Dialect, body: Bytes, owner: Owner) -> Self {
+    pub(crate) fn new(door: Dialect, body: Bytes, client: &Client) -> Self {
         Self {
             door,
             path: None,
             body,
             counts: false,
-            owner,
+            owner: client.owner,
+            pass: client.pass.clone(),
+            key: None,
             before: Before::default(),
             after: Vec::new(),
             collect: false,
@@ -107,6 +114,10 @@ pub(crate) struct Prepared {
     pub(crate) losses: Losses,
     pub(crate) signatures: SignatureCount,
     pub(crate) trace: Trace,
+    /// Index of the pool's key that the request was prepared for.
+    pub(crate) key: Option<usize>,
+    /// The tools without which the request makes no sense.
+    pub(crate) required: RequiredTools,
 }
 
 /// Decodes, completes from the store, and encodes.
@@ -117,8 +128,8 @@ pub(crate) async fn prepare(
     session: Option<&str>,
 ) -> Result<Prepared, Failure> {
     let understood = understand(app, current, ask, session).await?;
-    let Understood { request, echo, mut losses, target, trace } = understood;
-    let learned = learned(app, ask, &target, &request);
+    let Understood { request, echo, mut losses, target, trace, key, scope } = understood;
+    let learned = learned(app, ask, scope, &target, &request);
     let options = options(app, current, &learned);
     let stream = request.stream || ask.stream.is_some();
     let Encoded { body, exchange, losses: more, signatures } =
@@ -138,20 +149,23 @@ pub(crate) async fn prepare(
         losses,
         signatures,
         trace,
+        key,
+        required: RequiredTools::of(&request.tool_choice),
     })
 }
 
-/// The same for a question of how long it is.
+/// The same for a request that counts tokens. Also returns the index of the pool's key.
 pub(crate) async fn count_tokens(
     app: &App,
     current: &Current,
     ask: &Ask,
-) -> Result<(Target, Bytes), Failure> {
-    let Understood { request, target, .. } = understand(app, current, ask, None).await?;
-    let learned = learned(app, ask, &target, &request);
+) -> Result<(Target, Option<usize>, Bytes), Failure> {
+    let understood = understand(app, current, ask, None).await?;
+    let Understood { request, target, key, scope, .. } = understood;
+    let learned = learned(app, ask, scope, &target, &request);
     let encoded = encode_count_tokens(&request, &target, &options(app, current, &learned))
         .map_err(|bad| placed(bad, ask.door))?;
-    Ok((target, Bytes::from(encoded.body)))
+    Ok((target, key, Bytes::from(encoded.body)))
 }
 
 /// What is wrong with the conversation as a whole is wrong with the field that holds it.
@@ -173,6 +187,8 @@ struct Understood<'a> {
     losses: Losses,
     target: Target,
     trace: Trace,
+    key: Option<usize>,
+    scope: Scope,
 }
 
 async fn understand<'a>(
@@ -217,41 +233,53 @@ async fn understand<'a>(
     apply(&meaning, &mut request);
     losses.extend(request.place_signatures());
     let target = Target { model: meaning.model, backend: current.link.backend() };
+    let mut trace = Trace::new(session, &request, &echo);
+    let key = select_key(current, ask, &trace);
+    let scope = Scope::new(ask.owner, &ask.pass, key.and_then(|key| current.keys.key(key)));
     // What does not say who issued it may still be found in the store, where it does.
     let is_unnamed = |it: &Signature<'_>| it.issuer().is_none();
     let mut trust = ask.trust;
     if trust == Trust::Named {
-        let refused = distrust(app, &target, &mut request, is_unnamed);
+        let refused = distrust(app, scope, &target, &mut request, is_unnamed);
         if refused.is_empty() {
             trust = Trust::None;
         }
         losses.extend(refused);
     }
-    let has_refused = app.lessons.has_refused_signatures();
-    let is_refused = |it: &Signature<'_>| app.lessons.has_refused_signature(&target, it);
+    let now = Instant::now();
+    let has_refused = app.refusals.has_signatures(scope);
+    let is_refused = |it: &Signature<'_>| app.refusals.refuses_signature(scope, &target, it, now);
     if has_refused {
         let is_doubtful = |it: &Signature<'_>| is_unnamed(it) && is_refused(it);
-        losses.extend(distrust(app, &target, &mut request, is_doubtful));
+        losses.extend(distrust(app, scope, &target, &mut request, is_doubtful));
     }
-    let mut trace = Trace::new(session, &request, &echo);
     let signs = Profile::of(&target).signatures_required;
     keep::restore(app, ask.owner, &mut request, &mut trace, signs).await;
     if trust == Trust::None {
-        losses.extend(distrust(app, &target, &mut request, |_| true));
+        losses.extend(distrust(app, scope, &target, &mut request, |_| true));
     } else if has_refused {
-        losses.extend(distrust(app, &target, &mut request, is_refused));
+        losses.extend(distrust(app, scope, &target, &mut request, is_refused));
     }
     if current.config.corrections > 0 {
         hidden::restore(app, ask.owner, &mut request).await;
     }
     request.turns.extend(ask.after.iter().cloned());
-    Ok(Understood { request, echo, losses, target, trace })
+    Ok(Understood { request, echo, losses, target, trace, key, scope })
+}
+
+/// Selects the pool's key for a turn. Requests of one conversation use the same key.
+fn select_key(current: &Current, ask: &Ask, trace: &Trace) -> Option<usize> {
+    match ask.pass {
+        Pass::Pool => ask.key.or_else(|| current.keys.pick(Instant::now(), trace.home())),
+        Pass::ApiKey(_) | Pass::Bearer(_) => None,
+    }
 }
 
 /// Leaves out signatures that may be another model's or another project's, and remembers them: the next
 /// request will have them too.
 fn distrust(
     app: &App,
+    scope: Scope,
     target: &Target,
     request: &mut Request<'_>,
     is_doubtful: impl Fn(&Signature<'_>) -> bool,
@@ -265,7 +293,7 @@ fn distrust(
                 Part::Media(_) | Part::Result(_) | Part::Sealed(_) | Part::Gemini(_) => continue,
             };
             if let Some(refused) = signature.take_if(|it| is_doubtful(it)) {
-                app.lessons.refuse_signature(target, &refused, Instant::now());
+                app.refusals.refuse_signature(scope, target, &refused, Instant::now());
                 losses.push(Loss {
                     at: format!("contents[{turn}].parts[{at}].thoughtSignature"),
                     code: LossCode::ForeignSignature,
@@ -279,14 +307,14 @@ fn distrust(
 }
 
 /// What the target has refused of it, just now or lately.
-fn learned(app: &App, ask: &Ask, target: &Target, request: &Request<'_>) -> Learned {
+fn learned(app: &App, ask: &Ask, scope: Scope, target: &Target, request: &Request<'_>) -> Learned {
     let now = Instant::now();
     if ask.lesson == Learned::default() {
-        return app.lessons.of(target, request, now);
+        return app.refusals.known(scope, target, request, now);
     }
-    app.lessons.remember(target, request, &ask.lesson, now);
+    app.refusals.remember(scope, target, request, &ask.lesson, now);
     let mut learned = ask.lesson.clone();
-    learned.add(&app.lessons.of(target, request, now));
+    learned.add(&app.refusals.known(scope, target, request, now));
     learned
 }
 

@@ -309,7 +309,7 @@ impl Pump {
         let Some((visit, ask)) = self.asked.as_deref().cloned() else { return };
         let turns = self.translator.next_turns().unwrap_or_default().to_vec();
         self.ledger.corrected(usage);
-        let ask = Ask { after: turns, ..ask };
+        let ask = Ask { after: turns, key: self.plan.key(), ..ask };
         self.state = State::Preparing(Box::pin(async move {
             prepare(&visit.app, &visit.current, &ask, visit.session.as_deref()).await
         }));

@@ -4,5 +4,5 @@ mod keys;
 mod link;
 mod token;
 
-pub(crate) use keys::{KeyPool, Quota};
+pub(crate) use keys::{KeyPool, Rest};
 pub(crate) use link::{Credential, Link, Verb, whole};

@@ -162,7 +162,8 @@ impl Error {
     /// list only repeats the status (`forbidden`, `badRequest`).
     fn reason(&self) -> Option<String> {
         let refusing = self.reasons.iter().find(|reason| is_listed(CREDENTIAL_REFUSED, reason));
-        refusing.or(self.reasons.first().filter(|_| self.has_error_info)).cloned()
+        let stated = || self.reasons.first().filter(|_| self.has_error_info);
+        refusing.or_else(stated).cloned()
     }
 
     /// Whether the message begins with one of these phrases. Values that Google quotes from the

@@ -56,7 +56,7 @@ pub(super) async fn begin(visit: Visit, opened: Opened) -> Result<Reply, Refused
     opened.keeper.keep(&Echo::Responses(echo), &queued, false).await;
     let (keeper, live_here) = (opened.keeper, Arc::clone(&live));
     let task = Task { visit: visit.clone(), live: live_here, keeper, id, opening };
-    let mut ask = Ask::new(DIALECT, opened.body, visit.client.owner);
+    let mut ask = Ask::new(DIALECT, opened.body, &visit.client);
     (ask.before, ask.stream) = (opened.before, Some(Framing::Sse));
     visit.app.tasks.spawn(task.run(ask, encoder));
     Ok(if streams { reply::stream("text/event-stream", shown(live, 0)) } else { json(queued.json) })

@@ -25,7 +25,7 @@ pub(super) async fn compact(visit: &Visit, request: Request<Incoming>) -> Result
     if is_silent && opened.before.turns.is_empty() {
         return Err(wrong("input: missing, and there is nothing before it"));
     }
-    let mut ask = Ask::new(DIALECT, triggered(text, &items)?, visit.client.owner);
+    let mut ask = Ask::new(DIALECT, triggered(text, &items)?, &visit.client);
     ask.before = opened.before;
     let outcome = turns::run(visit, &ask).await?;
     let Answered::Whole(answer) = outcome.result else { return Ok(json("{}")) };

@@ -37,7 +37,7 @@ pub(super) async fn create(visit: Visit, request: Request<Incoming>) -> Reply {
             Err(refused) => visit.refuse(DIALECT, &refused),
         };
     }
-    let ask = Ask { before: opened.before, ..Ask::new(DIALECT, opened.body, visit.client.owner) };
+    let ask = Ask { before: opened.before, ..Ask::new(DIALECT, opened.body, &visit.client) };
     match turns::run(&visit, &ask).await {
         Ok(outcome) => {
             let losses = report.then(|| outcome.losses.clone());
@@ -49,7 +49,7 @@ pub(super) async fn create(visit: Visit, request: Request<Incoming>) -> Reply {
 
 /// What is lost of a question that is asked later; `None` where it cannot be asked.
 async fn lost(visit: &Visit, opened: &Opened) -> Option<Losses> {
-    let ask = Ask::new(DIALECT, opened.body.clone(), visit.client.owner);
+    let ask = Ask::new(DIALECT, opened.body.clone(), &visit.client);
     let ask = Ask { before: opened.before.clone(), ..ask };
     let prepared = turn::prepare(&visit.app, &visit.current, &ask, visit.session.as_deref()).await;
     prepared.ok().map(|prepared| prepared.losses)

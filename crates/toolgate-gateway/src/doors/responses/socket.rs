@@ -222,7 +222,7 @@ fn hear(message: Option<Result<Message, Error>>, waiting: &mut VecDeque<Heard>) 
 
 /// Every turn is a request of its own, under the configuration that is in force then: the key must still
 /// be one, and there must be room. An idle connection takes none.
-fn next_visit(visit: &Visit) -> Result<Visit, (Failure, String)> {
+fn next_visit(visit: &Visit) -> Result<Visit, (Box<Failure>, String)> {
     let (request_id, seed) = visit.app.next_request();
     let current = visit.app.current();
     let visit = Visit { request_id, seed, current, ..visit.clone() };
@@ -232,7 +232,7 @@ fn next_visit(visit: &Visit) -> Result<Visit, (Failure, String)> {
         Ok(room) => Ok(Visit { room: Some(Arc::new(room)), ..visit }),
         Err(failure) => {
             visit.ledger(DIALECT).failed(&failure);
-            Err((failure, visit.request_id))
+            Err((Box::new(failure), visit.request_id))
         }
     }
 }
@@ -278,7 +278,7 @@ impl Answers {
         let ask = Ask {
             before: opened.before,
             stream: Some(responses::Framing::Messages),
-            ..Ask::new(DIALECT, opened.body, visit.client.owner)
+            ..Ask::new(DIALECT, opened.body, &visit.client)
         };
         let outcome = match turns::run(visit, &ask).await {
             Ok(outcome) => outcome,
