@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -17,36 +17,32 @@ use toolgate_core::gemini::{Framing, Target};
 use toolgate_core::json::{self, Fields, write};
 use toolgate_core::translate::Dialect;
 
+use super::forwarding::{Asked, Query, forwarded_headers, forwarded_query, read_path};
 use super::passing::{Form, Passing};
 use super::{Visit, turns};
 use crate::reply::{self, Reply};
 use crate::session;
 use crate::turn::{self, Ask, Ledger, Plan, Refusal, Trust, Unread};
+use crate::upstream::check_model;
 
 const DIALECT: Dialect = Dialect::Gemini;
-
-/// What a path asks for.
-struct Asked<'a> {
-    /// The model, without `models/`; empty for the list.
-    model: &'a str,
-    /// `generateContent` and the like; empty for the model itself.
-    verb: &'a str,
-    /// The version, where the path says one.
-    version: Option<&'a str>,
-}
 
 /// Gemini's own paths.
 pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
-    let Some(asked) = read_path(&path) else {
-        let message = format!("there is no {path}");
-        return visit.fail(DIALECT, &Failure::new(FailureKind::NotFound, message));
+    let pass = &visit.client.pass;
+    let query = forwarded_query(head.uri.query().unwrap_or(""), pass);
+    let (asked, query) = match read_path(&path).and_then(|asked| Ok((asked, query?))) {
+        Ok(read) => read,
+        Err(failure) => {
+            super::unread(Request::from_parts(head, body)).await;
+            return visit.fail(DIALECT, &failure);
+        }
     };
-    let form = form_of(asked.verb, head.uri.query());
-    let headers = passed_headers(&head.headers);
+    let form = form_of(&asked.verb, query.is_sse);
+    let headers = forwarded_headers(&head.headers, pass);
     let method = head.method.clone();
-    let query = head.uri.query().map(str::to_owned);
     let body = if matches!(method, Method::GET | Method::HEAD) {
         Bytes::new()
     } else {
@@ -56,17 +52,22 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
             Err(failure) => return visit.fail(DIALECT, &failure),
         }
     };
-    let model = visit.current.config.models.meaning(asked.model).model;
-    let path = upstream_path(&visit, &asked, &model, query.as_deref());
+    let model = visit.current.config.models.meaning(&asked.model).model;
+    if !asked.model.is_empty()
+        && let Err(failure) = check_model(&model)
+    {
+        return visit.fail(DIALECT, &failure);
+    }
+    let path = upstream_path(&visit, &asked, &model, &query);
     let target = Target { model, backend: visit.current.link.backend() };
     let mut ledger = visit.ledger(DIALECT);
     let unread = Unread { body: body.clone(), session: visit.session.clone() };
     ledger.passing(&target, form != Form::Whole, unread);
-    let generates = matches!(asked.verb, "generateContent" | "streamGenerateContent");
+    let generates = matches!(&*asked.verb, "generateContent" | "streamGenerateContent");
     let mut plan = Plan::passing(&visit, target.clone(), (method, path), headers, body.clone());
     let owner = visit.client.owner;
     let refusals = &visit.app.refusals;
-    let mending = |key| Mending { visit: &visit, model: asked.model, form, body: &body, key };
+    let mending = |key| Mending { visit: &visit, model: &asked.model, form, body: &body, key };
     if generates && refusals.refuses_tools(plan.scope(owner), &target, &body, Instant::now()) {
         let mending = mending(plan.key());
         let mended = mending.run(ledger, Trust::All).await;
@@ -202,26 +203,17 @@ pub(crate) async fn native(visit: Visit, request: Request<Incoming>) -> Reply {
     }
 }
 
-/// Splits `/v1beta/models/gemini-x:verb`, also below a Vertex AI project and without a version.
-fn read_path(path: &str) -> Option<Asked<'_>> {
-    let (before, rest) = path.rsplit_once("/models")?;
-    let version = before.trim_start_matches('/').split('/').next().filter(|it| !it.is_empty());
-    let rest = rest.trim_start_matches('/');
-    let (model, verb) = rest.split_once(':').unwrap_or((rest, ""));
-    (!model.contains('/')).then_some(Asked { model, verb, version })
-}
-
 /// Which form the answer will have.
-fn form_of(verb: &str, query: Option<&str>) -> Form {
-    let is_sse = |pair: &str| matches!(pair, "alt=sse" | "$alt=sse" | "%24alt=sse");
+fn form_of(verb: &str, is_sse: bool) -> Form {
     match verb {
-        "streamGenerateContent" if query.unwrap_or("").split('&').any(is_sse) => Form::Events,
+        "streamGenerateContent" if is_sse => Form::Events,
         "streamGenerateContent" => Form::Array,
         _ => Form::Whole,
     }
 }
 
-fn upstream_path(visit: &Visit, asked: &Asked<'_>, model: &str, query: Option<&str>) -> String {
+/// The path and query that go upstream. `model` is checked; everything else is the gateway's own.
+fn upstream_path(visit: &Visit, asked: &Asked<'_>, model: &str, query: &Query) -> String {
     let own = visit.current.link.models_path();
     let mut path = match asked.version {
         // The client's own version, on the service that has it.
@@ -239,26 +231,10 @@ fn upstream_path(visit: &Visit, asked: &Asked<'_>, model: &str, query: Option<&s
     }
     if !asked.verb.is_empty() {
         path.push(':');
-        path.push_str(asked.verb);
+        path.push_str(&asked.verb);
     }
-    // The client's key goes on in a header, never in an address that ends up in logs.
-    let kept = query.unwrap_or("").split('&').filter(|pair| {
-        !pair.is_empty() && !pair.starts_with("key=") && !pair.starts_with("access_token=")
-    });
-    for (at, pair) in kept.enumerate() {
-        path.push(if at == 0 { '?' } else { '&' });
-        path.push_str(pair);
-    }
+    path.push_str(&query.text);
     path
-}
-
-fn passed_headers(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
-    ["x-goog-api-client", "x-server-timeout", "x-goog-user-project"]
-        .into_iter()
-        .filter_map(|name| {
-            headers.get(name).map(|value| (HeaderName::from_static(name), value.clone()))
-        })
-        .collect()
 }
 
 /// A question that Gemini does not take as it is.
@@ -281,7 +257,12 @@ impl Mending<'_> {
             Form::Array => Some(Framing::Array),
         };
         let path = Some((self.model.to_owned(), framing));
-        let ask = Ask { path, trust, key: self.key, ..Ask::new(DIALECT, self.body.clone(), &visit.client) };
+        let ask = Ask {
+            path,
+            trust,
+            key: self.key,
+            ..Ask::new(DIALECT, self.body.clone(), &visit.client)
+        };
         let outcome = turns::run_on(visit, &ask, ledger).await?;
         visit.app.metrics.rescued("history_mended");
         Ok(turns::shown(visit, outcome, None).await)

@@ -2,6 +2,7 @@
 
 mod elements;
 pub(crate) mod encoding;
+mod forwarding;
 mod gemini;
 mod models;
 pub(crate) mod ops;

@@ -12,7 +12,7 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::canon::{Failure, FailureKind, brief};
 use toolgate_core::gemini::Backend;
 
 use super::token::{TokenSource, Tokens};
@@ -60,6 +60,8 @@ pub enum Credential {
 /// How many connections wait for the next request, where each takes one at a time (HTTP/1). A burst
 /// opens as many as it needs; only so many stay.
 const IDLE_CONNECTIONS: usize = 256;
+/// Longest model name.
+const MAX_MODEL_BYTES: usize = 128;
 /// No answer that is not a stream may be larger.
 const BODY_LIMIT: usize = 256 << 20;
 
@@ -132,6 +134,7 @@ impl Link {
         credential: &Credential,
         body: Bytes,
     ) -> Result<Response<Incoming>, Failure> {
+        check_model(model)?;
         let suffix = match verb {
             Verb::CountTokens => ":countTokens",
             Verb::Generate => ":generateContent",
@@ -224,6 +227,26 @@ impl Link {
     pub fn models_path(&self) -> &str {
         &self.models
     }
+}
+
+/// Checks that a name can be that of a model. Anything else could mean another resource in the
+/// upstream's path.
+pub(crate) fn check_model(name: &str) -> Result<(), Failure> {
+    let refused = |why: String| Err(Failure::new(FailureKind::InvalidRequest, why));
+    if name.is_empty() {
+        return refused("model: a model's name is required".to_owned());
+    }
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.@".contains(it);
+    let has_letter = name.contains(|it: char| it.is_ascii_alphanumeric());
+    if name.len() > MAX_MODEL_BYTES || !has_letter || !name.chars().all(is_plain) {
+        let shown: String =
+            name.chars().take(MAX_MODEL_BYTES).flat_map(char::escape_debug).collect();
+        let shown = brief(&shown, MAX_MODEL_BYTES);
+        return refused(format!(
+            "model: `{shown}` is not a model's name: letters, digits, `-`, `_`, `.` and `@` are allowed, at most {MAX_MODEL_BYTES}"
+        ));
+    }
+    Ok(())
 }
 
 /// Reads a body that is not a stream.

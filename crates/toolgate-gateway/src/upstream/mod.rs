@@ -5,4 +5,4 @@ mod link;
 mod token;
 
 pub(crate) use keys::{KeyPool, Rest};
-pub(crate) use link::{Credential, Link, Verb, whole};
+pub(crate) use link::{Credential, Link, Verb, check_model, whole};
