@@ -13,7 +13,7 @@ use crate::config::{Config, Secret};
 use crate::doors::{Decoders, LiveAnswers};
 use crate::line::{Busy, Line};
 use crate::metrics::Metrics;
-use crate::redact::without_keys;
+use crate::redact::{without_keys, without_values};
 use crate::session::Shared;
 use crate::store::{Opening, Store};
 use crate::tasks::Tasks;
@@ -182,9 +182,13 @@ impl App {
 }
 
 impl Current {
-    /// A failure as clients and logs may hear of it.
+    /// A failure as clients and logs may see it: without keys, and its message without values that
+    /// Google quotes from the request. Google's body stays as it is for Gemini's own clients.
     pub(crate) fn told(&self, failure: &Failure, pass: &Pass) -> Failure {
         let mut told = failure.clone();
+        if failure.upstream_status.is_some() || failure.upstream_code.is_some() {
+            told.message = without_values(&failure.message).into_owned();
+        }
         let texts = [Some(&mut told.message), told.upstream_body.as_mut()];
         for text in texts.into_iter().flatten() {
             if let Some(clean) = self.without_keys(text, pass) {

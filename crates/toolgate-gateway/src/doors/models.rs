@@ -10,7 +10,7 @@ use toolgate_core::{anthropic, chat};
 use super::Visit;
 use super::responses::parameter;
 use crate::reply::{self, Reply};
-use crate::turn::{Plan, open, read};
+use crate::turn::{Plan, again, open, read_checked};
 
 /// A model, as lists show it.
 struct Model {
@@ -140,8 +140,13 @@ async fn upstream(visit: &Visit) -> Result<Vec<Model>, Failure> {
     for _ in 0..PAGES {
         let mut plan = Plan::listing(visit, visit.current.link.page_path(token.as_deref()));
         let patience = plan.idle();
-        let response = open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
-        let body = read(response.into_body(), patience).await?;
+        let body = loop {
+            let response = open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
+            match read_checked(response.into_body(), patience).await {
+                Ok(body) => break body,
+                Err(failure) => again(&mut plan, &failure).await?,
+            }
+        };
         let list: List = serde_json::from_slice(&body).map_err(|error| {
             let message = format!("the upstream's list cannot be read: {error}");
             Failure::new(FailureKind::UpstreamProtocol, message)

@@ -251,8 +251,9 @@ pub(crate) async fn run_on(
                 Ok(answer) => {
                     ledger.delivered(&answer.call_log());
                     ledger.done(&answer.finish);
+                    let Prepared { echo, mut losses, .. } = prepared;
+                    losses.extend(answer.finish.losses.iter().cloned());
                     let result = Answered::Whole(Box::new(answer));
-                    let Prepared { echo, losses, .. } = prepared;
                     return Ok(Outcome { echo, result, losses, stamp });
                 }
                 Err(why) => failure = why,
@@ -297,12 +298,6 @@ pub(crate) async fn count_tokens(visit: Visit, request: Request<Incoming>) -> Re
 }
 
 async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Refused> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Counted {
-        #[serde(default)]
-        total_tokens: u64,
-    }
     let body = visit.body(request).await?;
     // What a thread holds is sent with it, and counted with it.
     let (body, before) = match session::open_thread(visit, &body).await? {
@@ -314,9 +309,24 @@ async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Refus
     let (target, key, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
     let mut plan = Plan::counting(visit, target, key, body);
     let patience = plan.idle();
-    let response = turn::open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
-    let body = turn::read(response.into_body(), patience).await?;
-    let counted: Counted = serde_json::from_slice(&body).map_err(|error| {
+    loop {
+        let response = turn::open(&mut plan, patience).await.map_err(|refusal| refusal.failure)?;
+        let body = turn::read_checked(response.into_body(), patience).await;
+        match body.and_then(|body| total_tokens(&body)) {
+            Ok(tokens) => return Ok(tokens),
+            Err(failure) => turn::again(&mut plan, &failure).await?,
+        }
+    }
+}
+
+/// Reads Gemini's count. One without `totalTokens` is not zero, but no count.
+fn total_tokens(body: &[u8]) -> Result<u64, Failure> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Counted {
+        total_tokens: u64,
+    }
+    let counted: Counted = serde_json::from_slice(body).map_err(|error| {
         let message = format!("the upstream's count cannot be read: {error}");
         Failure::new(FailureKind::UpstreamProtocol, message)
     })?;

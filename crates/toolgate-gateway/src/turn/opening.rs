@@ -1,10 +1,12 @@
-//! Asking until somebody answers.
+//! Sends the request of a turn, retrying as the plan allows, until a response head arrives.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
 use hyper::body::Incoming;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tokio::time::timeout;
 use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::gemini::upstream::decode_error;
@@ -58,6 +60,29 @@ pub(crate) async fn open(
 /// Reads an answer that is not a stream, which may take so long.
 pub(crate) async fn read(body: Incoming, patience: Duration) -> Result<Bytes, Failure> {
     timeout(patience, whole(body)).await.unwrap_or_else(|_| Err(silent(patience)))
+}
+
+/// Reads an answer that is neither a stream nor a turn. An error object is a failure, also where the
+/// status says that all is well.
+pub(crate) async fn read_checked(body: Incoming, patience: Duration) -> Result<Bytes, Failure> {
+    let body = read(body, patience).await?;
+    if has_error(&body) {
+        return Err(decode_error(StatusCode::OK.as_u16(), &body));
+    }
+    Ok(body)
+}
+
+/// Whether a body is Google's error envelope, alone or in an array.
+fn has_error(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Envelope {
+        error: Option<IgnoredAny>,
+    }
+    let alone = || serde_json::from_slice::<Envelope>(body).ok();
+    let listed = || serde_json::from_slice::<Vec<Envelope>>(body).ok()?.into_iter().next();
+    let is_list = body.trim_ascii_start().starts_with(b"[");
+    let envelope = if is_list { listed() } else { alone() };
+    envelope.is_some_and(|envelope| envelope.error.is_some())
 }
 
 /// The upstream has said nothing for so long.
