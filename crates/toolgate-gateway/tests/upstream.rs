@@ -1,6 +1,11 @@
 //! How the gateway proves who it is: keys that take turns, tokens that are minted in time.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "upstream/cases.rs"]
+mod cases;
+#[path = "upstream/fake.rs"]
+mod fake;
+
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
