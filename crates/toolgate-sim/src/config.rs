@@ -1,5 +1,6 @@
 //! Settings of a simulator.
 
+use crate::access::ControlKey;
 use crate::fault::FaultRule;
 use crate::quirk::Quirk;
 use crate::replay::Cassette;
@@ -33,6 +34,9 @@ pub struct SimConfig {
     pub max_body: usize,
     /// Largest page of the list of models, whatever page size the client requests.
     pub page: usize,
+    /// Key for the control endpoints (`/__sim/…`) over HTTP; without one they are off. Methods of
+    /// [`Sim`](crate::Sim) need no key.
+    pub control_key: Option<ControlKey>,
 }
 
 /// Source of the model's turns.
@@ -72,6 +76,7 @@ impl Default for SimConfig {
             keep_bytes: 64 << 20,
             max_body: 64 << 20,
             page: 1000,
+            control_key: None,
         }
     }
 }

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Everything up to the [`Plan`] is pure and deterministic. [`Sim::respond`] answers in-process,
-//! [`Sim::start`] on a socket of its own, [`serve`] on a given one.
+//! [`Sim::connect`] over an in-memory connection, [`Sim::start`] on a socket of its own, [`serve`] on a
+//! given one.
 //!
 //! ```
 //! use serde_json::json;
@@ -20,6 +21,7 @@
 //! assert!(sim.requests().is_empty());
 //! ```
 
+mod access;
 mod cache;
 mod catalogue;
 mod chunks;
@@ -44,6 +46,7 @@ mod tokens;
 mod turn;
 mod usage;
 
+pub use access::ControlKey;
 pub use config::{Driver, Keys, SimConfig};
 pub use fault::{Fault, FaultRule, When};
 pub use plan::{Plan, Reset, SimBody, Step};

@@ -1,4 +1,4 @@
-//! The simulator on a socket.
+//! The simulator on a connection: a socket, or a pipe within the process.
 
 use std::future::Future;
 use std::io;
@@ -16,11 +16,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::access::{self, Refusal, Via};
 use crate::config::SimConfig;
 use crate::plan::{JSON, Plan, Reset, SimBody};
 use crate::sim::Sim;
@@ -34,7 +36,25 @@ pub struct RunningSim {
     task: JoinHandle<()>,
 }
 
+/// Bytes that an in-memory connection buffers in each direction.
+const PIPE_BYTES: usize = 64 << 10;
+
 impl Sim {
+    /// Opens an in-memory connection that speaks HTTP/1.1, served by a task on the current runtime.
+    /// No port is opened. Control endpoints are not available over it.
+    pub fn connect(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        let sim = self.clone();
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                answer(sim.clone(), request, Via::Process, Arc::default())
+            });
+            // Faults may end a connection early.
+            drop(http1::Builder::new().serve_connection(TokioIo::new(far), service).await);
+        });
+        near
+    }
+
     /// Starts a simulator on a port of the loopback address that the system chooses.
     pub async fn start(config: SimConfig) -> io::Result<RunningSim> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -104,11 +124,13 @@ pub async fn serve(sim: Sim, listener: TcpListener, until: impl Future<Output = 
 
 async fn connection(sim: Sim, stream: TcpStream) {
     let broken = Arc::new(AtomicBool::new(false));
+    let Ok(local) = stream.local_addr() else { return };
     if stream.set_nodelay(true).is_err() {
         return;
     }
+    let via = Via::Socket(local.ip());
     let socket = Socket { stream, broken: Arc::clone(&broken) };
-    let service = service_fn(move |request| answer(sim.clone(), request, Arc::clone(&broken)));
+    let service = service_fn(move |request| answer(sim.clone(), request, via, Arc::clone(&broken)));
     // A connection that ends badly ended: that is what some of them are for.
     drop(http1::Builder::new().serve_connection(TokioIo::new(socket), service).await);
 }
@@ -116,9 +138,13 @@ async fn connection(sim: Sim, stream: TcpStream) {
 async fn answer(
     sim: Sim,
     request: Request<Incoming>,
+    via: Via,
     broken: Arc<AtomicBool>,
 ) -> Result<Response<SimBody>, Reset> {
     let (head, body) = request.into_parts();
+    if let Err(refusal) = access::check(&head, via, sim.control_key()) {
+        return Ok(refused(&refusal));
+    }
     let Ok(body) = Limited::new(body, sim.max_body()).collect().await else {
         let page = "<html><title>Error 413 (Request Entity Too Large)!!1</title></html>\n";
         let plan = Plan::whole(413, "text/html; charset=UTF-8", page);
@@ -139,6 +165,15 @@ async fn answer(
             Err(reset)
         }
     }
+}
+
+fn refused((status, reason): &Refusal) -> Response<SimBody> {
+    let body = json!({ "error": { "code": status, "message": reason } }).to_string();
+    let plan = Plan::whole(*status, JSON, body);
+    let mut response = Response::new(SimBody::new(plan.steps, Arc::default()));
+    *response.status_mut() = http::StatusCode::from_u16(*status).unwrap_or_default();
+    response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(JSON));
+    response
 }
 
 /// A connection that can be broken, not only closed.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolgate_core::gemini::{Backend, Target};
 use toolgate_validate::{Accepted, GoogleError, Method, Model, parse_request};
 
+use crate::access::ControlKey;
 use crate::cache::Caches;
 use crate::catalogue;
 use crate::config::{Driver, SimConfig};
@@ -123,6 +124,10 @@ impl Sim {
 
     pub(crate) fn max_body(&self) -> usize {
         self.0.config.max_body
+    }
+
+    pub(crate) fn control_key(&self) -> Option<&ControlKey> {
+        self.0.config.control_key.as_ref()
     }
 
     /// Answers a request. Only faults and scripts cause delays.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use toolgate_sim::{Fault, FaultRule, RunningSim, SimConfig, When};
+use toolgate_sim::{ControlKey, Fault, FaultRule, RunningSim, SimConfig, When};
 
 use super::*;
 
@@ -20,7 +20,7 @@ async fn send(sim: &RunningSim, method: &str) -> TcpStream {
         prompt("What is the weather in Oslo?", json!({"tools": tools(&["weather"])})).to_string();
     let mut socket = TcpStream::connect(sim.address()).await.unwrap();
     let head = format!(
-        "POST /v1beta/models/{NEW}:{method} HTTP/1.1\r\nhost: sim\r\nx-goog-api-key: k\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1beta/models/{NEW}:{method} HTTP/1.1\r\nhost: localhost\r\nx-goog-api-key: k\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     socket.write_all(head.as_bytes()).await.unwrap();
@@ -50,7 +50,8 @@ async fn streams_and_keeps_the_connection() {
     assert!(first.contains("content-type: text/event-stream\r\n"));
     assert!(first.contains("transfer-encoding: chunked"));
     assert!(first.contains("\r\n\r\n\r\n0\r\n\r\n") || first.contains("\r\n\r\n"));
-    let again = "GET /v1beta/models?pageSize=1 HTTP/1.1\r\nhost: sim\r\nx-goog-api-key: k\r\n\r\n";
+    let again =
+        "GET /v1beta/models?pageSize=1 HTTP/1.1\r\nhost: localhost\r\nx-goog-api-key: k\r\n\r\n";
     socket.write_all(again.as_bytes()).await.unwrap();
     let mut buffer = vec![0; 4096];
     let count = socket.read(&mut buffer).await.unwrap();
@@ -136,7 +137,7 @@ async fn large_bodies_are_refused() {
     let mut socket = TcpStream::connect(sim.address()).await.unwrap();
     let body = "x".repeat(5000);
     let head = format!(
-        "POST /v1beta/models/m:generateContent HTTP/1.1\r\nhost: s\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /v1beta/models/m:generateContent HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     socket.write_all(head.as_bytes()).await.unwrap();
@@ -144,4 +145,51 @@ async fn large_bodies_are_refused() {
     let count = socket.read(&mut buffer).await.unwrap();
     assert!(buffer[..count].starts_with(b"HTTP/1.1 413"));
     let _: Value = json!({});
+}
+
+/// Sends one request over a new connection; gives the whole answer.
+async fn exchange(sim: &RunningSim, head: &str, body: &str) -> String {
+    let mut socket = TcpStream::connect(sim.address()).await.unwrap();
+    let length = body.len();
+    let text = format!("{head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+    socket.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_page_cannot_read_or_script_the_simulator() {
+    let key = Some(ControlKey::new("right-key"));
+    let sim = Sim::start(SimConfig { control_key: key, ..SimConfig::default() }).await.unwrap();
+    let script = r#"{"turn":[{"text":"Injected."}]}"#;
+    let page = "POST /__sim/script HTTP/1.1\r\nhost: localhost\r\norigin: https://evil.example\r\ncontent-type: text/plain";
+    assert!(exchange(&sim, page, script).await.starts_with("HTTP/1.1 403"));
+    let keyless = "GET /__sim/requests HTTP/1.1\r\nhost: localhost";
+    assert!(exchange(&sim, keyless, "").await.starts_with("HTTP/1.1 403"));
+    let rebound = "GET /v1beta/models HTTP/1.1\r\nhost: evil.example\r\nx-goog-api-key: k";
+    assert!(exchange(&sim, rebound, "").await.starts_with("HTTP/1.1 403"));
+    let keyed = "POST /__sim/script HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nx-toolgate-control-key: right-key";
+    assert!(exchange(&sim, keyed, script).await.starts_with("HTTP/1.1 204"));
+}
+
+#[tokio::test]
+async fn without_a_control_key_control_endpoints_are_off() {
+    let sim = Sim::start(SimConfig::default()).await.unwrap();
+    let head = "GET /__sim/requests HTTP/1.1\r\nhost: localhost\r\nx-toolgate-control-key: ";
+    let answer = exchange(&sim, head, "").await;
+    assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("no control key"), "{answer}");
+}
+
+#[tokio::test]
+async fn an_in_memory_connection_answers_without_control_endpoints() {
+    let sim = Sim::new(SimConfig::default());
+    for (path, want) in [("/v1beta/models", "HTTP/1.1 200"), ("/__sim/requests", "HTTP/1.1 403")] {
+        let mut pipe = sim.connect();
+        let head = format!("GET {path} HTTP/1.1\r\nx-goog-api-key: k\r\nconnection: close\r\n\r\n");
+        pipe.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        pipe.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with(want), "{path}: {answer}");
+    }
 }
