@@ -243,9 +243,9 @@ async fn a_new_configuration_drops_no_stream() {
     let http = client();
     // Told by a signal, then by the file itself. A file that cannot be read changes nothing.
     for (settings, tell, want) in [
-        ("[clients]\nkeys = [\"tg-1\"]\n", true, 401),
+        ("[clients]\nkeys = [\"client-1\"]\n", true, 401),
         ("", false, 200),
-        ("[clients]\nkeys = [\"tg-1\"]\n", false, 401),
+        ("[clients]\nkeys = [\"client-1\"]\n", false, 401),
         ("clients = [", true, 401),
     ] {
         let streams = if want == 401 && status(&http, &gateway.url).await == 200 {

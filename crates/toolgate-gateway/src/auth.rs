@@ -100,9 +100,7 @@ pub(crate) fn admit(config: &Config, presented: Option<(&str, bool)>) -> Result<
         return Ok(Client { owner: Owner::of(key), pass: Pass::Pool });
     }
     let owner = Owner::of(presented.map_or("", |(key, _)| key));
-    let auth = &config.upstream.auth;
-    let has_own =
-        !auth.api_keys.is_empty() || auth.bearer.is_some() || auth.service_account.is_some();
+    let has_own = config.upstream.auth.has_credentials();
     let pass = match (config.upstream.kind, presented) {
         (UpstreamKind::Sim, _) => Pass::Pool,
         (_, Some((key, _))) if looks_like_gemini(key) => Pass::ApiKey(Secret::new(key)),
@@ -242,9 +240,9 @@ mod tests {
 
     #[test]
     fn only_known_keys_are_admitted_where_there_are_any() {
-        let config = config("[clients]\nkeys = [\"tg-1\", \"tg-2\"]");
-        assert!(admit(&config, Some(("tg-2", true))).is_ok());
-        assert!(admit(&config, Some(("tg-3", true))).is_err());
+        let config = config("[clients]\nkeys = [\"client-1\", \"client-2\"]");
+        assert!(admit(&config, Some(("client-2", true))).is_ok());
+        assert!(admit(&config, Some(("client-3", true))).is_err());
         assert!(admit(&config, None).is_err());
     }
 

@@ -314,15 +314,15 @@ async fn large_bodies_are_refused() {
 /// Whoever is turned away before the body was read still sees why, however long the body is.
 #[tokio::test]
 async fn a_refusal_reaches_whoever_is_still_sending() {
-    let settings = "[limits]\nbody_mib = 1\n[clients]\nkeys = [\"right\"]";
+    let settings = "[limits]\nbody_mib = 1\n[clients]\nkeys = [\"right-key\"]";
     let lab = Lab::with(SimConfig::default(), settings).await;
     let long = vec![b' '; 8 << 20];
     for _ in 0..4 {
         for (path, key, status) in [
             ("/v1/messages", "wrong", 401),
-            ("/v1/messages", "right", 413),
-            ("/v1/nowhere", "right", 404),
-            ("/api/event_logging/batch", "right", 200),
+            ("/v1/messages", "right-key", 413),
+            ("/v1/nowhere", "right-key", 404),
+            ("/api/event_logging/batch", "right-key", 200),
         ] {
             let headers = [("x-api-key", key), ("anthropic-version", "2023-06-01")];
             let got = lab.send(Method::POST, path, &headers, long.clone()).await;
@@ -423,15 +423,17 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 /// With client keys nobody else gets in; DNS names that are not ours are not us.
 #[tokio::test]
 async fn strangers_stay_outside() {
-    let lab = Lab::with(SimConfig::default(), "[clients]\nkeys = [\"tg-1\"]").await;
+    let lab = Lab::with(SimConfig::default(), "[clients]\nkeys = [\"client-1\"]").await;
     for door in DOORS {
         let body = door.ask(false).to_string();
-        let got = lab.send(Method::POST, door.path(), &[("x-api-key", "tg-2")], body.clone()).await;
+        let got =
+            lab.send(Method::POST, door.path(), &[("x-api-key", "client-2")], body.clone()).await;
         assert_eq!(got.status.as_u16(), 401, "{}", got.text());
         door.check_error(&got);
-        let got = lab.send(Method::POST, door.path(), &[("x-api-key", "tg-1")], body.clone()).await;
+        let got =
+            lab.send(Method::POST, door.path(), &[("x-api-key", "client-1")], body.clone()).await;
         assert!(got.status.is_success(), "{}", got.text());
-        let rebound = [("x-api-key", "tg-1"), ("host", "evil.example")];
+        let rebound = [("x-api-key", "client-1"), ("host", "evil.example")];
         let got = lab.send(Method::POST, door.path(), &rebound, body).await;
         assert_eq!(got.status.as_u16(), 403, "{}", got.text());
     }

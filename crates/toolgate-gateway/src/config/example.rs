@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::layers::Layers;
-use super::settings::{SETTINGS, Setting};
+use super::settings::{MAX_MINUTES, SETTINGS, Setting};
 
 /// The one setting that is a table with keys of the user's own.
 const MODELS: &str = "models";
@@ -11,12 +11,20 @@ const MODELS: &str = "models";
 /// A commented `toolgate.toml` that says what every setting does and what it is by default.
 pub fn example() -> String {
     let mut text = String::from(
-        "# toolgate.toml: every setting with its default. Variables and flags weigh more than this file.\n",
+        "# Every setting of toolgate.toml with its default. Variables and flags weigh more than this file.\n\
+         # Read from --config FILE, else $TOOLGATE_CONFIG, else ~/.config/toolgate/toolgate.toml.\n",
     );
     sections(&mut text, |text, setting, name| {
         for line in setting.doc.lines() {
             let _ = writeln!(text, "# {}", line.trim());
         }
+        let _ = match setting.range {
+            // The limits of clocks are of no interest.
+            Some((0, max)) if max >= MAX_MINUTES => Ok(()),
+            Some((min, max)) if max >= MAX_MINUTES => writeln!(text, "# At least {min}."),
+            Some((min, max)) => writeln!(text, "# From {min} to {max}."),
+            None => Ok(()),
+        };
         if let [first, rest @ ..] = setting.env {
             let also: String = rest.iter().map(|name| format!(", {name}")).collect();
             let _ = writeln!(text, "# Variable: {first}{also}");

@@ -1,6 +1,7 @@
 //! What was written, where: file, environment, flags. The later layer wins.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::{Table, Value};
@@ -16,6 +17,8 @@ const CENTURY: u64 = 100 * 365 * 24 * 3600;
 pub(super) struct Written {
     pub(super) value: Value,
     pub(super) source: String,
+    /// Folder of the file that holds it; relative paths start there.
+    folder: Option<PathBuf>,
 }
 
 /// All that was written, by key.
@@ -32,9 +35,13 @@ impl Layers {
                 source_name: "default".to_owned(),
                 reason: "is not TOML".to_owned(),
             })?;
-            layers.0.insert(setting.key, Written { value, source: "default".to_owned() });
+            layers.insert(setting, value, "default");
         }
         Ok(layers)
+    }
+
+    fn insert(&mut self, setting: &Setting, value: Value, source: &str) {
+        self.0.insert(setting.key, Written { value, source: source.to_owned(), folder: None });
     }
 
     /// Adds a file's text.
@@ -51,8 +58,9 @@ impl Layers {
             let key = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
             match (find(&key), value) {
                 (Some(setting), value) => {
-                    let source = file.to_owned();
-                    self.0.insert(setting.key, Written { value, source });
+                    let folder = Path::new(file).parent().map(Path::to_owned);
+                    let written = Written { value, source: file.to_owned(), folder };
+                    self.0.insert(setting.key, written);
                 }
                 (None, Value::Table(inner)) if is_section(&key) => self.table(file, &key, inner)?,
                 (None, _) if is_section(&key) => {
@@ -110,11 +118,24 @@ impl Layers {
             }
             _ => Value::String(text.to_owned()),
         };
-        self.0.insert(setting.key, Written { value, source: source.to_owned() });
+        self.insert(setting, value, source);
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&Written> {
         self.0.get(key)
+    }
+
+    /// Returns the path that the setting `key` means by `path`. Relative paths of a file start at
+    /// the file's folder, others at the current one.
+    pub(super) fn path(&self, key: &str, path: &str) -> PathBuf {
+        let folder = self.get(key).and_then(|written| written.folder.as_deref());
+        folder.map_or_else(|| PathBuf::from(path), |folder| folder.join(path))
+    }
+
+    /// Keys that were set, with the name of the file, variable or flag that set them.
+    pub(super) fn sources(&self) -> BTreeMap<&'static str, String> {
+        let set = self.0.iter().filter(|(_, written)| written.source != "default");
+        set.map(|(key, written)| (*key, written.source.clone())).collect()
     }
 
     fn wrong(&self, key: &str, reason: &str) -> ConfigError {
@@ -144,7 +165,13 @@ impl Layers {
     pub(super) fn number(&self, key: &str) -> Result<u64, ConfigError> {
         match self.get(key).map(|written| &written.value) {
             Some(Value::Integer(value)) => {
-                u64::try_from(*value).map_err(|_| self.wrong(key, "must not be negative"))
+                let value =
+                    u64::try_from(*value).map_err(|_| self.wrong(key, "must not be negative"))?;
+                let (min, max) = find(key).and_then(|it| it.range).unwrap_or((0, u64::MAX));
+                if (min..=max).contains(&value) {
+                    return Ok(value);
+                }
+                Err(self.wrong(key, &format!("must be from {min} to {max}")))
             }
             _ => Err(self.wrong(key, "must be a whole number")),
         }

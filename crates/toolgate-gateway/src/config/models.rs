@@ -98,6 +98,7 @@ impl Models {
 fn meaning(pattern: &str, value: &Value) -> Result<Meaning, ConfigError> {
     let key = format!("models.\"{pattern}\"");
     let table = match value {
+        Value::String(model) if model.is_empty() => return Err(wrong(&key, "needs a model")),
         Value::String(model) => {
             return Ok(Meaning { model: model.clone(), ..Meaning::default() });
         }

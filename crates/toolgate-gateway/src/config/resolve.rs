@@ -1,8 +1,9 @@
 //! What the settings mean.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use toolgate_core::gemini::upstream::SchemaPolicy;
@@ -10,6 +11,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use super::layers::Layers;
 use super::models::Models;
+use super::places::state_folder;
 
 /// Everything that was decided before the first request.
 #[derive(Clone, Debug)]
@@ -49,6 +51,8 @@ pub struct Config {
     /// What model names mean.
     pub models: Models,
     printed: String,
+    /// File, variable or flag of each setting that was set.
+    sources: BTreeMap<&'static str, String>,
 }
 
 /// Where state is kept.
@@ -127,6 +131,13 @@ pub struct UpstreamAuth {
     pub service_account: Option<String>,
 }
 
+impl UpstreamAuth {
+    /// Whether the gateway has credentials of its own.
+    pub fn has_credentials(&self) -> bool {
+        !self.api_keys.is_empty() || self.bearer.is_some() || self.service_account.is_some()
+    }
+}
+
 /// Who may ask.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
@@ -161,11 +172,19 @@ impl Secret {
         Self(value.into())
     }
 
+    /// Whether it can be guessed by trying.
+    fn is_short(&self) -> bool {
+        self.0.chars().count() < MIN_CLIENT_KEY_CHARS
+    }
+
     /// The value, to be sent or compared; never to be printed.
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
+
+/// Shortest client key.
+const MIN_CLIENT_KEY_CHARS: usize = 8;
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -234,12 +253,17 @@ impl Config {
         for (key, name, text) in sources.flags {
             layers.flag(key, name, text);
         }
-        Self::meant(&layers, state_file(sources.env))
+        Self::meant(&layers, state_folder(sources.env).map(|it| it.join("state.db")))
     }
 
     /// What `--print-config` shows: every setting, its value and where it came from.
     pub fn printed(&self) -> &str {
         &self.printed
+    }
+
+    /// Name of the file, variable or flag that set `key`; `None` where it has its default.
+    pub fn source(&self, key: &str) -> Option<&str> {
+        self.sources.get(key).map(String::as_str)
     }
 
     fn meant(layers: &Layers, state_file: Option<PathBuf>) -> Result<Self, ConfigError> {
@@ -271,6 +295,10 @@ impl Config {
             hosts: layers.strings("clients.hosts")?,
             cors_origins: layers.strings("clients.cors_origins")?,
         };
+        if clients.keys.iter().any(Secret::is_short) {
+            let reason = format!("has a key of fewer than {MIN_CLIENT_KEY_CHARS} characters");
+            return Err(wrong("clients.keys", reason));
+        }
         if !listen.ip().is_loopback() && clients.keys.is_empty() {
             return Err(ConfigError::Exposed(listen));
         }
@@ -282,15 +310,13 @@ impl Config {
             listen,
             threads: match usize::try_from(layers.number("threads")?) {
                 Ok(0) => std::thread::available_parallelism().map_or(1, usize::from),
-                Ok(threads @ 1..=1024) => threads,
-                Ok(_) | Err(_) => {
-                    return Err(wrong("threads", "must be from 0 to 1024".to_owned()));
-                }
+                Ok(threads) => threads,
+                Err(_) => return Err(wrong("threads", "is out of range".to_owned())),
             },
             strict_tool_validation: layers.boolean("strict_tool_validation")?,
             enable_tool_calling: layers.boolean("enable_tool_calling")?,
             state_retention: seconds("state_retention_minutes")?,
-            store: store(&word("store")?, state_file, upstream.kind)
+            store: store(layers, &word("store")?, state_file, upstream.kind)
                 .map_err(|reason| wrong("store", reason))?,
             store_bytes: layers.number("store_mib")?.saturating_mul(1 << 20),
             log: log_filter(word("log")?, layers.get("log").is_some_and(|it| it.source == SHARED))
@@ -308,7 +334,7 @@ impl Config {
                 concurrency: bytes("limits.concurrency", 0)?,
                 drain: seconds("limits.drain_seconds")?,
             },
-            ping: seconds("liveness.ping_seconds")?.max(Duration::from_secs(1)),
+            ping: seconds("liveness.ping_seconds")?,
             corrections: u32::try_from(layers.number("calls.corrections")?).unwrap_or(u32::MAX),
             schemas: match word("schemas.form")?.as_str() {
                 "auto" => SchemaPolicy::Auto,
@@ -323,6 +349,7 @@ impl Config {
             signature_key: signature_key.map(Secret),
             models: Models::new(layers.get("models").map(|it| &it.value))?,
             printed: super::example::printed(layers),
+            sources: layers.sources(),
         })
     }
 
@@ -347,19 +374,14 @@ impl Config {
     }
 }
 
-/// The file that state is kept in unless the user says otherwise.
-fn state_file(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    let given = |name: &str| env(name).filter(|path| Path::new(path).is_absolute());
-    let folder = match given("XDG_STATE_HOME") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(&given("HOME")?).join(".local/state"),
-    };
-    Some(folder.join("toolgate/state.db"))
-}
-
-fn store(word: &str, state_file: Option<PathBuf>, kind: UpstreamKind) -> Result<StoreKind, String> {
+fn store(
+    layers: &Layers,
+    word: &str,
+    state_file: Option<PathBuf>,
+    kind: UpstreamKind,
+) -> Result<StoreKind, String> {
     if let Some(path) = word.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-        return Ok(StoreKind::Sqlite { path: PathBuf::from(path), wanted: true });
+        return Ok(StoreKind::Sqlite { path: layers.path("store", path), wanted: true });
     }
     if ["redis://", "rediss://", "valkey://", "valkeys://"].iter().any(|it| word.starts_with(it)) {
         return Ok(StoreKind::Valkey(Secret(word.replacen("valkey", "redis", 1))));
@@ -402,19 +424,16 @@ fn upstream(
     layers: &Layers,
     wrong: &dyn Fn(&str, String) -> ConfigError,
 ) -> Result<Upstream, ConfigError> {
-    let seconds = |key: &str| {
-        let time = layers.time(key)?;
-        if time.is_zero() { Err(wrong(key, "must be at least 1".to_owned())) } else { Ok(time) }
-    };
-    let count = |key: &str| {
-        let number = layers.number(key)?;
-        let count = u32::try_from(number).ok().filter(|count| *count <= 20);
-        count.ok_or_else(|| wrong(key, "must be at most 20".to_owned()))
+    let seconds = |key: &str| layers.time(key);
+    let count = |key: &str| layers.number(key).map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+    let path = |key: &str| {
+        let path = layers.string(key)?.map(|path| layers.path(key, &path));
+        Ok::<_, ConfigError>(path.map(|path| path.to_string_lossy().into_owned()))
     };
     let auth = UpstreamAuth {
         api_keys: layers.strings("upstream.api_keys")?.into_iter().map(Secret).collect(),
         bearer: layers.string("upstream.bearer_token")?.map(Secret),
-        service_account: layers.string("upstream.service_account")?,
+        service_account: path("upstream.service_account")?,
     };
     let url = layers.string("upstream.url")?.map(|url| url.trim_end_matches('/').to_owned());
     if let Some(url) = &url
@@ -435,6 +454,12 @@ fn upstream(
         None if url.is_some() || !auth.api_keys.is_empty() => UpstreamKind::Developer,
         None => UpstreamKind::Sim,
     };
+    let location = layers.string("upstream.location")?.unwrap_or_else(|| "global".to_owned());
+    // It becomes part of a host name.
+    if !location.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-') {
+        let reason = "must be a location such as \"global\" or \"europe-west4\"".to_owned();
+        return Err(wrong("upstream.location", reason));
+    }
     let project = layers.string("upstream.project")?;
     if kind == UpstreamKind::Vertex
         && auth.bearer.is_none()
@@ -458,7 +483,7 @@ fn upstream(
         api_version,
         auth,
         project,
-        location: layers.string("upstream.location")?.unwrap_or_else(|| "global".to_owned()),
+        location,
         connect: seconds("upstream.connect_seconds")?,
         idle: seconds("upstream.idle_seconds")?,
         total: seconds("upstream.total_seconds")?,
@@ -575,6 +600,44 @@ mod tests {
         assert!(resolve("", &[("RUST_LOG", "another_program")]).is_ok(), "it is not ours alone");
     }
 
+    /// Every numeric setting has a range, and the ends of it can be used.
+    #[test]
+    fn numbers_outside_their_range_are_refused_with_the_range() {
+        for setting in super::super::SETTINGS {
+            let Ok(_) = setting.default.parse::<u64>() else { continue };
+            let (min, max) = setting.range.unwrap_or_else(|| panic!("{}: no range", setting.key));
+            let with = |value: u64| match setting.key.split_once('.') {
+                Some((section, name)) => format!("[{section}]\n{name} = {value}"),
+                None => format!("{} = {value}", setting.key),
+            };
+            for value in [min, max] {
+                assert!(resolve(&with(value), &[]).is_ok(), "{} = {value}", setting.key);
+            }
+            let below = min.checked_sub(1);
+            for value in [below, Some(max + 1), Some(i64::MAX as u64)].into_iter().flatten() {
+                refused(&with(value), &format!("must be from {min} to {max}"));
+            }
+        }
+    }
+
+    #[test]
+    fn relative_paths_of_a_file_start_at_its_folder() {
+        let file = "store = \"sqlite:state/a.db\"\n[upstream]\nkind = \"vertex\"\nservice_account = \"account.json\"";
+        let at = |name: &str, flags: &[(&str, &str, &str)]| {
+            Config::resolve(&Sources { file: Some((name, file)), env: &|_| None, flags }).unwrap()
+        };
+        let path = |config: &Config| match &config.store {
+            StoreKind::Sqlite { path, .. } => path.display().to_string(),
+            StoreKind::Memory | StoreKind::Valkey(_) => panic!(),
+        };
+        let config = at("/etc/gate/toolgate.toml", &[]);
+        assert_eq!(path(&config), "/etc/gate/state/a.db");
+        let account = config.upstream.auth.service_account.as_deref();
+        assert_eq!(account, Some("/etc/gate/account.json"));
+        let flags = [("store", "--store", "sqlite:b.db")];
+        assert_eq!(path(&at("/etc/gate/toolgate.toml", &flags)), "b.db", "a flag's");
+    }
+
     #[test]
     fn mistakes_are_named() {
         refused("strict_tool_validaton = true", "did you mean `strict_tool_validation`?");
@@ -582,13 +645,17 @@ mod tests {
         refused("listen = 5", "`listen` (from toolgate.toml) must be a string");
         refused("listen = \"0.0.0.0:80\"", "without client keys");
         refused("state_retention_minutes = -1", "must not be negative");
-        refused("state_retention_minutes = 9223372036854775807", "at most a hundred years");
+        refused("state_retention_minutes = 9223372036854775807", "must be from 1 to 52560000");
         refused("log = \"a=b=c\"", "`log` (from toolgate.toml) is no filter");
         refused("log = \"info,nonsense\"", "`log` (from toolgate.toml) has `nonsense`");
         refused("log = \"toolgate=loud\"", "`log` (from toolgate.toml) is no filter");
         for key in ["connect_seconds", "idle_seconds", "total_seconds"] {
-            refused(&format!("[upstream]\n{key} = 0"), "must be at least 1");
+            refused(&format!("[upstream]\n{key} = 0"), "must be from 1 to");
         }
+        refused(
+            "[clients]\nkeys = [\"client-key\", \"short\"]",
+            "has a key of fewer than 8 characters",
+        );
         refused("[limit]\nbody_mib = 1", "did you mean `limits`?");
         refused("[upstrem]\nretries = 1", "did you mean `upstream`?");
         refused("limits = 3", "`limits` (from toolgate.toml) must be a section: [limits]");
@@ -596,6 +663,7 @@ mod tests {
         refused("[upstream]\nkind = \"openai\"", "must be \"developer\"");
         refused("[upstream]\nkind = \"vertex\"", "needs upstream.bearer_token");
         refused("[models]\n\"claude-*\" = { modell = \"x\" }", "models.\"claude-*\".modell");
+        refused("[upstream]\nlocation = \"evil.example/\"", "must be a location");
         refused("store = \"postgres://x\"", "must be \"auto\"");
         refused("listen = ", "toolgate.toml:");
     }

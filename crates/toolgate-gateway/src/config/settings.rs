@@ -16,6 +16,8 @@ pub struct Setting {
     pub doc: &'static str,
     /// Never shown.
     pub secret: bool,
+    /// Smallest and largest value of a number.
+    pub range: Option<(u64, u64)>,
 }
 
 const fn setting(
@@ -24,7 +26,17 @@ const fn setting(
     default: &'static str,
     doc: &'static str,
 ) -> Setting {
-    Setting { key, env, default, example: "", doc, secret: false }
+    Setting { key, env, default, example: "", doc, secret: false, range: None }
+}
+
+const fn number(
+    key: &'static str,
+    env: &'static [&'static str],
+    default: &'static str,
+    range: (u64, u64),
+    doc: &'static str,
+) -> Setting {
+    Setting { key, env, default, example: "", doc, secret: false, range: Some(range) }
 }
 
 const fn optional(
@@ -33,7 +45,7 @@ const fn optional(
     example: &'static str,
     doc: &'static str,
 ) -> Setting {
-    Setting { key, env, default: "", example, doc, secret: false }
+    Setting { key, env, default: "", example, doc, secret: false, range: None }
 }
 
 const fn secret(
@@ -42,8 +54,12 @@ const fn secret(
     example: &'static str,
     doc: &'static str,
 ) -> Setting {
-    Setting { key, env, default: "", example, doc, secret: true }
+    Setting { key, env, default: "", example, doc, secret: true, range: None }
 }
+
+/// A hundred years; longer times overflow clocks.
+const MAX_SECONDS: u64 = 100 * 365 * 24 * 3600;
+pub(super) const MAX_MINUTES: u64 = MAX_SECONDS / 60;
 
 /// Every setting, in the order of the example file. Keys without a dot come first.
 pub const SETTINGS: &[Setting] = &[
@@ -53,10 +69,11 @@ pub const SETTINGS: &[Setting] = &[
         "\"127.0.0.1:8741\"",
         "Where to listen. Port 0 lets the system choose. Anything but loopback needs clients.keys.",
     ),
-    setting(
+    number(
         "threads",
         &["TOOLGATE_THREADS"],
         "0",
+        (0, 1024),
         "How many threads serve requests; 0: as many as there are processors.",
     ),
     setting(
@@ -72,25 +89,28 @@ pub const SETTINGS: &[Setting] = &[
         "true",
         "false: tools are not forwarded at all.",
     ),
-    setting(
+    number(
         "state_retention_minutes",
         &["TOOLGATE_STATE_RETENTION_MINUTES"],
         "1440",
+        (1, MAX_MINUTES),
         "How long signatures, responses and conversations are kept.",
     ),
     setting(
         "store",
         &["TOOLGATE_STORE"],
         "\"auto\"",
-        "Where state is kept: \"memory\", \"sqlite:PATH\", \"redis://USER:PASSWORD@HOST:PORT/DB\" (a Valkey\n\
+        "Where state is kept: \"memory\", \"sqlite:PATH\" (a relative PATH in this file starts at this\n\
+         file's folder), \"redis://USER:PASSWORD@HOST:PORT/DB\" (a Valkey\n\
          or Redis server, for many gateways; rediss:// with TLS), or \"auto\": one SQLite file in the\n\
          user's state directory ($XDG_STATE_HOME or ~/.local/state, toolgate/state.db), and memory when\n\
          the simulator answers.",
     ),
-    setting(
+    number(
         "store_mib",
         &["TOOLGATE_STORE_MIB"],
         "256",
+        (1, 1 << 24),
         "The most that the store may hold, in MiB; the oldest goes first. A server has its own limit.",
     ),
     setting(
@@ -141,7 +161,8 @@ pub const SETTINGS: &[Setting] = &[
         "upstream.service_account",
         &["TOOLGATE_SERVICE_ACCOUNT", "GOOGLE_APPLICATION_CREDENTIALS"],
         "\"service-account.json\"",
-        "A service-account file for Vertex AI; tokens are minted and refreshed.",
+        "A service-account file for Vertex AI; tokens are minted and refreshed. A relative path in this\n\
+         file starts at this file's folder.",
     ),
     optional(
         "upstream.project",
@@ -155,49 +176,56 @@ pub const SETTINGS: &[Setting] = &[
         "\"global\"",
         "The Vertex AI location.",
     ),
-    setting(
+    number(
         "upstream.connect_seconds",
         &["TOOLGATE_CONNECT_SECONDS"],
         "10",
+        (1, MAX_SECONDS),
         "How long a connection may take.",
     ),
-    setting(
+    number(
         "upstream.idle_seconds",
         &["TOOLGATE_IDLE_SECONDS"],
         "240",
+        (1, MAX_SECONDS),
         "How long the upstream may be silent before the turn ends in an error. An answer in one piece\n\
          comes when it is whole: for it, only total_seconds counts.",
     ),
-    setting(
+    number(
         "upstream.total_seconds",
         &["TOOLGATE_TOTAL_SECONDS"],
         "3600",
+        (1, MAX_SECONDS),
         "How long one turn may take in all.",
     ),
-    setting(
+    number(
         "upstream.retries",
         &["TOOLGATE_RETRIES"],
         "4",
+        (0, 20),
         "How often a request is sent again when the upstream fails before the first byte.",
     ),
-    setting(
+    number(
         "upstream.retry_wait_seconds",
         &["TOOLGATE_RETRY_WAIT_SECONDS"],
         "5",
+        (0, MAX_SECONDS),
         "The longest wait between two tries; when Gemini asks for more, the client gets the error\n\
          with Retry-After.",
     ),
-    setting(
+    number(
         "upstream.rescue_retries",
         &["TOOLGATE_RESCUE_RETRIES"],
         "2",
+        (0, 20),
         "How often a malformed, empty or cut turn is asked for again before the client sees anything.",
     ),
     secret(
         "clients.keys",
         &["TOOLGATE_CLIENT_KEYS"],
         "[\"tg-…\"]",
-        "The keys that clients must present. Without any, everybody who reaches the port may use it.",
+        "The keys that clients must present, of at least 8 characters. Without any, everybody who\n\
+         reaches the port may use it.",
     ),
     setting(
         "clients.hosts",
@@ -211,35 +239,46 @@ pub const SETTINGS: &[Setting] = &[
         "[]",
         "Web origins that may call from a browser; \"*\" for all. None by default.",
     ),
-    setting("limits.body_mib", &["TOOLGATE_BODY_MIB"], "32", "The largest request body, in MiB."),
-    setting(
+    number(
+        "limits.body_mib",
+        &["TOOLGATE_BODY_MIB"],
+        "32",
+        (1, 4096),
+        "The largest request body, in MiB.",
+    ),
+    number(
         "limits.header_kib",
         &["TOOLGATE_HEADER_KIB"],
         "64",
+        (1, 16 << 10),
         "The largest request head, in KiB.",
     ),
-    setting(
+    number(
         "limits.concurrency",
         &["TOOLGATE_CONCURRENCY"],
         "4096",
+        (1, 1 << 20),
         "The most requests at a time; more are refused as overloaded.",
     ),
-    setting(
+    number(
         "limits.drain_seconds",
         &["TOOLGATE_DRAIN_SECONDS"],
         "120",
+        (0, MAX_SECONDS),
         "How long running turns may go on after SIGTERM.",
     ),
-    setting(
+    number(
         "liveness.ping_seconds",
         &["TOOLGATE_PING_SECONDS"],
         "15",
+        (1, MAX_SECONDS),
         "After how long a silence the client gets a sign of life.",
     ),
-    setting(
+    number(
         "calls.corrections",
         &["TOOLGATE_CALLS_CORRECTIONS"],
         "0",
+        (0, 20),
         "How often in a turn Gemini is told, unseen by the client, that a call names no tool or that\n\
          its arguments do not fit. Then, and with 0 at once, the client gets such calls as they are.",
     ),

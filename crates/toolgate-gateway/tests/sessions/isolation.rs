@@ -8,7 +8,7 @@ use super::sockets::Socket;
 use super::support::{Gate, tool};
 
 const MODEL: &str = "gemini-3-flash";
-const KEYS: &str = "[clients]\nkeys = [\"a\", \"b\"]\n";
+const KEYS: &str = "[clients]\nkeys = [\"client-a\", \"client-b\"]\n";
 
 async fn gate(script: Script) -> Gate {
     Gate::with(SimConfig::scripted(script), KEYS).await

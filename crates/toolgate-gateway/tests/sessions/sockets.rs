@@ -24,7 +24,7 @@ impl Socket {
         let stream = TcpStream::connect(gate.running.addr).await.unwrap();
         let url = format!("ws://{}/v1/responses", gate.running.addr);
         let mut request = url.into_client_request().unwrap();
-        let bearer = format!("Bearer {key}").parse().unwrap();
+        let bearer = format!("Bearer client-{key}").parse().unwrap();
         request.headers_mut().insert("authorization", bearer);
         let (socket, response) = tokio_tungstenite::client_async(request, stream).await.unwrap();
         assert_eq!(response.status(), 101);
@@ -204,7 +204,7 @@ async fn a_leaving_client_gets_its_close_back() {
 #[tokio::test]
 async fn an_idle_socket_holds_nothing() {
     let settings = |keys: &str| format!("[limits]\nconcurrency = 1\n[clients]\nkeys = [{keys}]");
-    let gate = Gate::with(SimConfig::default(), &settings("\"k\", \"a\"")).await;
+    let gate = Gate::with(SimConfig::default(), &settings("\"client-k\", \"client-a\"")).await;
     let mut socket = Socket::open(&gate).await;
     let ask = json!({"model": MODEL, "input": "Hi."});
     gate.respond(ask.clone()).await;
@@ -212,7 +212,7 @@ async fn an_idle_socket_holds_nothing() {
     assert_eq!(answered["status"], "completed", "{answered}");
     gate.respond(ask).await;
 
-    gate.reload(&settings("\"a\""));
+    gate.reload(&settings("\"client-a\""));
     socket.send(create(json!({"input": "Hi."}))).await;
     let refused = socket.answer().await.pop().unwrap();
     assert_eq!((&refused["type"], &refused["status"]), (&json!("error"), &json!(401)), "{refused}");

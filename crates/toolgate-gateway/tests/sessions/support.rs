@@ -117,7 +117,8 @@ impl Gate {
         key: &str,
         body: Option<&Value>,
     ) -> Got {
-        self.send_with(method, path, &[("authorization", &format!("Bearer {key}"))], body).await
+        self.send_with(method, path, &[("authorization", &format!("Bearer client-{key}"))], body)
+            .await
     }
 
     pub(crate) async fn send_with(
@@ -158,14 +159,14 @@ impl Gate {
 
     /// A body that is spelt in a way of its own.
     pub(crate) async fn post_text(&self, path: &str, body: String) -> Got {
-        self.send_text(Method::POST, path, &[("authorization", "Bearer a")], body).await
+        self.send_text(Method::POST, path, &[("authorization", "Bearer client-a")], body).await
     }
 
     /// The report of losses beside an answer.
     pub(crate) async fn reported(&self, path: &str, body: &Value) -> (String, Got) {
         let url = format!("http://{}{path}", self.running.addr);
         let request = Request::post(url)
-            .header("authorization", "Bearer a")
+            .header("authorization", "Bearer client-a")
             .header("x-toolgate-report", "1")
             .body(Full::new(Bytes::from(body.to_string())));
         let response = self.client.request(request.unwrap()).await.unwrap();
@@ -179,7 +180,7 @@ impl Gate {
     /// The first events of a stream, as many as wanted. Then the client leaves.
     pub(crate) async fn first_events(&self, path: &str, body: &Value, count: usize) -> Vec<Value> {
         let url = format!("http://{}{path}", self.running.addr);
-        let request = Request::post(url).header("authorization", "Bearer a");
+        let request = Request::post(url).header("authorization", "Bearer client-a");
         let request = request.body(Full::new(Bytes::from(body.to_string()))).unwrap();
         let response = self.client.request(request).await.unwrap();
         let mut got = Got { status: response.status().as_u16(), text: String::new() };
