@@ -5,6 +5,7 @@ import fcntl
 import functools
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -24,6 +25,8 @@ from relay import Relay
 CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 KEY = "test-key"
+# For the simulator's control endpoints; each simulator here is on loopback, for one run.
+CONTROL_KEY = secrets.token_hex(16)
 
 
 def loopback_only():
@@ -57,7 +60,7 @@ class Server:
             stderr=self.log,
             text=True,
             cwd=cwd,
-            env={"PATH": os.defpath, "HOME": str(cwd)},
+            env={"PATH": os.defpath, "HOME": str(cwd), "TOOLGATE_SIM_CONTROL_KEY": CONTROL_KEY},
         )
         line = self.process.stdout.readline()
         if "http://" not in line:
@@ -68,6 +71,15 @@ class Server:
         self.process.kill()
         self.process.wait()
         self.log.close()
+
+
+def control(url, what):
+    """Reads a control endpoint of the simulator."""
+    request = urllib.request.Request(
+        f"{url}/__sim/{what}", headers={"x-toolgate-control-key": CONTROL_KEY}
+    )
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
 
 
 class Stage:
@@ -136,9 +148,7 @@ class Stage:
 
     def window(self, what):
         """Requests that the simulator received."""
-        url = f"http://127.0.0.1:{self.sim.port}/__sim/{what}"
-        with urllib.request.urlopen(url) as answer:
-            return json.load(answer)
+        return control(f"http://127.0.0.1:{self.sim.port}", what)
 
     def run(self, command, environment=(), seconds=90, stop_at=None):
         """Runs a client to its end or to its time limit, or interrupts it once a file exists."""

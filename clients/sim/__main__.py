@@ -1,12 +1,10 @@
 """`python3 clients/sim [--binary FILE]`: Google's released SDKs on the simulator, without a gateway."""
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -69,8 +67,7 @@ def passes(binary, name, command, model, modules):
 
 def misdeeds(url):
     """Deviations of the simulator's counters from those of a correct client."""
-    with urllib.request.urlopen(f"{url}/__sim/counters") as answer:
-        counters = json.load(answer)
+    counters = stage.control(url, "counters")
     # Two requests of each program are refused on purpose: both name an unknown model.
     wanted = {"refusals": 2, "placeholders": 0, "doubled": 0, "mismatches": 0, "cancels": 0}
     for what, number in wanted.items():

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value, json};
 
+use crate::state::random_hex;
+
 /// Where gemini-cli keeps everything, in a home.
 const FOLDER: &str = ".gemini";
 const SETTINGS: &str = "settings.json";
@@ -37,7 +39,7 @@ pub(crate) fn prepare(home: &Path) -> Result<Option<Home>> {
     if chosen.and_then(Value::as_str) == Some(KEY) {
         return Ok(None);
     }
-    let name = format!("toolgate-run-{}", std::process::id());
+    let name = format!("toolgate-run-{}", random_hex()?);
     let new_home = std::env::temp_dir().join(name);
     // The settings may hold secrets, and nobody else may have made the folder.
     DirBuilder::new()

@@ -5,12 +5,17 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod agent;
+mod banner;
 mod check_tools;
+mod configuration;
+mod gateway;
 mod gemini_home;
 mod memory;
 mod run;
 mod serve;
 mod sim;
+mod state;
 mod translate;
 
 /// Lets every agent use its tools on Gemini.

@@ -1,16 +1,24 @@
 //! `toolgate run claude|codex|gemini`: the agent on the gateway, its own configuration untouched.
+//!
+//! A gateway that runs already is used only if it proves to be this user's, and asks the upstream
+//! that this user's configuration names. Otherwise `run` starts a gateway of its own, on a port that
+//! the system chooses. Agents get a client key or this user's token, not the Gemini key: the key stays
+//! with the gateway.
 
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
-use toolgate_gateway::{start_log, start_with};
+use anyhow::{Result, bail};
+use toolgate_gateway::config::{Access, Config, Secret};
+use toolgate_gateway::identity::Identity;
+use toolgate_gateway::{Running, start_log};
 
-use crate::gemini_home::{self, Home};
-use crate::memory::give_back;
-use crate::serve::resolve;
+use crate::agent::{Agent, Launch, Signals};
+use crate::configuration::{Loaded, ignored_file, load, warn};
+use crate::gateway::{self, Listener, look};
+use crate::state::{Private, random_hex};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -22,10 +30,12 @@ pub(crate) struct Args {
     /// The program, where it is not on the path under its usual name
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// A gateway that is running already; else one is found or started
+    /// Use this gateway, whatever it is; it gets your client key or Gemini key [default: your running
+    /// gateway, or one started for this run]
     #[arg(long, value_name = "URL")]
     gateway: Option<String>,
-    /// The gateway's configuration file [default: toolgate.toml, where there is one]
+    /// The gateway's configuration file [default: $TOOLGATE_CONFIG, or
+    /// ~/.config/toolgate/toolgate.toml where it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// What the agent is given
@@ -33,118 +43,174 @@ pub(crate) struct Args {
     args: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Agent {
-    /// Claude Code
-    Claude,
-    /// Codex
-    Codex,
-    /// Gemini CLI
-    Gemini,
+/// The gateway that the agent will use.
+struct Chosen {
+    url: String,
+    key: String,
+    /// What answers, for people.
+    upstream: String,
+    /// How the gateway was chosen, for people.
+    how: &'static str,
+    /// Started for this run.
+    own: Option<Running>,
 }
-
-/// How long to look for a gateway that is running already.
-const KNOCK: Duration = Duration::from_millis(300);
-
-/// How many tokens every model of Gemini's takes.
-const CONTEXT_WINDOW: u32 = 1_000_000;
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let config = resolve(args.config.as_deref(), &[])?;
-    let key = config
-        .clients
-        .keys
-        .first()
-        .or_else(|| config.upstream.auth.api_keys.first())
-        .map_or_else(|| "toolgate".to_owned(), |key| key.expose().to_owned());
-    if let Some(url) = &args.gateway {
-        return launch(args, url.trim_end_matches('/'), &key);
+    let Loaded { config, file } = load(args.config.as_deref(), &[])?;
+    if let Some(message) = ignored_file(file.as_deref()) {
+        warn(&message);
     }
-    if is_toolgate(config.listen) {
-        return launch(args, &format!("http://{}", config.listen), &key);
-    }
-    let flags = [("listen", "--listen", "127.0.0.1:0"), ("log", "--log", "error")];
-    let config = resolve(args.config.as_deref(), &flags)?;
-    start_log(&config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let running = runtime.block_on(start_with(config, give_back))?;
-    let code = launch(args, &format!("http://{}", running.addr), &key);
-    runtime.block_on(running.drain());
-    code
+    runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let folder = match Private::open() {
+            Ok(folder) => Some(folder),
+            Err(error) => {
+                warn(&format!("later runs cannot resume stored sessions of this one: {error:#}"));
+                None
+            }
+        };
+        let chosen = match &args.gateway {
+            Some(url) => given(url, &config, folder.as_ref()).await?,
+            None => match running(&config, folder.as_ref()).await? {
+                Some(chosen) => chosen,
+                None => own(args, &config, folder.as_ref()).await?,
+            },
+        };
+        let Chosen { url, key, upstream, how, own } = chosen;
+        let model = args.model.as_deref().or_else(|| args.agent.default_model());
+        let _ = writeln!(
+            std::io::stderr(),
+            "toolgate: {} on {upstream}, model {}, gateway {url} ({how})",
+            args.agent.name(),
+            model.unwrap_or("as the agent asks"),
+        );
+        let launch = Launch {
+            agent: args.agent,
+            model: args.model.as_deref(),
+            program: args.program.as_deref(),
+            args: &args.args,
+            url: &url,
+            key: &key,
+        };
+        let code = launch.run(&mut signals).await;
+        if let Some(own) = own {
+            let again = async {
+                let _ = signals.next().await;
+            };
+            own.drain_until(again).await;
+        }
+        code
+    })
 }
 
-/// Whether the gateway answers there.
-fn is_toolgate(addr: SocketAddr) -> bool {
-    use std::io::{Read as _, Write as _};
-    let Ok(mut stream) = TcpStream::connect_timeout(&addr, KNOCK) else { return false };
-    let _ = stream.set_read_timeout(Some(KNOCK));
-    let asked = write!(stream, "GET /readyz HTTP/1.1\r\nhost: {addr}\r\nconnection: close\r\n\r\n");
-    let mut answer = String::new();
-    asked.is_ok()
-        && stream.read_to_string(&mut answer).is_ok()
-        && answer.contains("x-toolgate-request-id")
-}
-
-fn launch(args: &Args, url: &str, key: &str) -> Result<ExitCode> {
-    let usual = match args.agent {
-        Agent::Claude => "claude",
-        Agent::Codex => "codex",
-        Agent::Gemini => "gemini",
-    };
-    let program = args.program.clone().unwrap_or_else(|| PathBuf::from(usual));
-    let mut command = Command::new(&program);
-    let home = prepare(args, &mut command, url, key)?;
-    let status = command.args(&args.args).status().with_context(|| {
-        format!("cannot start {} (is it installed and on the path?)", program.display())
-    });
-    drop(home);
-    let code = status?.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    Ok(ExitCode::from(code))
-}
-
-/// Sets the agent's environment; gives what must stay until it has ended.
-fn prepare(args: &Args, command: &mut Command, url: &str, key: &str) -> Result<Option<Home>> {
-    match args.agent {
-        Agent::Claude => {
-            command
-                .env("ANTHROPIC_BASE_URL", url)
-                .env("ANTHROPIC_AUTH_TOKEN", key)
-                .env_remove("ANTHROPIC_API_KEY");
-            if let Some(model) = &args.model {
-                command.env("ANTHROPIC_MODEL", model);
-            }
-            Ok(None)
+/// Names what answers.
+fn upstream(identity: &Identity) -> String {
+    match identity.upstream.as_str() {
+        "simulator" => {
+            "the BUILT-IN SIMULATOR (made-up answers; GEMINI_API_KEY=... for Gemini)".to_owned()
         }
-        Agent::Codex => {
-            // Settings on the command line leave the user's own file as it is.
-            for setting in [
-                "model_provider=\"toolgate\"".to_owned(),
-                "model_providers.toolgate.name=\"toolgate\"".to_owned(),
-                format!("model_providers.toolgate.base_url=\"{url}/v1\""),
-                "model_providers.toolgate.wire_api=\"responses\"".to_owned(),
-                "model_providers.toolgate.env_key=\"TOOLGATE_CLIENT_KEY\"".to_owned(),
-                format!("model=\"{}\"", args.model.as_deref().unwrap_or("gemini-3.6-flash")),
-                // It sums up a session early where it does not know the model.
-                format!("model_context_window={CONTEXT_WINDOW}"),
-            ] {
-                command.arg("-c").arg(setting);
-            }
-            command.env("TOOLGATE_CLIENT_KEY", key);
-            Ok(None)
-        }
-        Agent::Gemini => {
-            command.env("GEMINI_API_KEY", key).env("GOOGLE_GEMINI_BASE_URL", url);
-            if let Some(model) = &args.model {
-                command.arg("-m").arg(model);
-            }
-            let own = std::env::var_os("GEMINI_CLI_HOME").or_else(|| std::env::var_os("HOME"));
-            let own =
-                own.context("neither GEMINI_CLI_HOME nor HOME says where gemini-cli lives")?;
-            let home = gemini_home::prepare(Path::new(&own))?;
-            if let Some(home) = &home {
-                command.env("GEMINI_CLI_HOME", &home.path);
-            }
-            Ok(home)
-        }
+        _ => format!("Gemini at {}", identity.host),
     }
+}
+
+/// The first of the keys, as it is.
+fn first(keys: &[Secret]) -> Option<String> {
+    keys.first().map(|key| key.expose().to_owned())
+}
+
+/// The key to present to a gateway of this user that wants `access`.
+fn key_for(access: Access, config: &Config, folder: Option<&Private>) -> Result<Option<String>> {
+    match access {
+        Access::ClientKey => Ok(first(&config.clients.keys)),
+        Access::GeminiKey => Ok(first(&config.upstream.auth.api_keys)),
+        Access::Open => token(folder).map(Some),
+    }
+}
+
+/// The key that this user's agents present. State belongs to it, so it is the same for every run,
+/// as long as there is a folder to keep it in.
+fn token(folder: Option<&Private>) -> Result<String> {
+    match folder {
+        Some(folder) => folder.client_token(),
+        None => Ok(format!("tg-run-{}", random_hex()?)),
+    }
+}
+
+/// The gateway that the user names. It is asked what it is, where it can be; it is used in any case.
+async fn given(url: &str, config: &Config, folder: Option<&Private>) -> Result<Chosen> {
+    let url = url.trim_end_matches('/').to_owned();
+    let listener = match url.strip_prefix("http://").map(str::parse::<SocketAddr>) {
+        Some(Ok(addr)) => look(addr, folder).await,
+        Some(Err(_)) | None => Listener::Unproven,
+    };
+    if let Listener::Proven { identity, .. } = listener
+        && let Some(key) = key_for(identity.access, config, folder)?
+    {
+        let upstream = upstream(&identity);
+        return Ok(Chosen { url, key, upstream, how: "--gateway, yours", own: None });
+    }
+    let key = first(&config.clients.keys).or_else(|| first(&config.upstream.auth.api_keys));
+    Ok(Chosen {
+        url,
+        key: key.unwrap_or_else(|| "toolgate".to_owned()),
+        upstream: "an upstream that is not known here".to_owned(),
+        how: "--gateway, not verified",
+        own: None,
+    })
+}
+
+/// A gateway that runs where this user's listens, if it is this user's and does what is wanted.
+async fn running(config: &Config, folder: Option<&Private>) -> Result<Option<Chosen>> {
+    let addr = config.listen;
+    if addr.port() == 0 {
+        return Ok(None);
+    }
+    let (addr, identity) = match look(addr, folder).await {
+        Listener::None => return Ok(None),
+        Listener::Unproven => {
+            warn(&format!(
+                "{addr} is in use by a program that does not prove to be your gateway; starting another gateway"
+            ));
+            return Ok(None);
+        }
+        Listener::Proven { addr, identity } => (addr, identity),
+    };
+    let wanted = Identity::of(config);
+    if identity.upstream != wanted.upstream {
+        warn(&format!(
+            "your gateway on {addr} runs on {}, this configuration on {}; starting another gateway",
+            identity.host, wanted.host
+        ));
+        return Ok(None);
+    }
+    let Some(key) = key_for(identity.access, config, folder)? else {
+        warn(&format!(
+            "your gateway on {addr} wants a key that this configuration does not have; starting another gateway"
+        ));
+        return Ok(None);
+    };
+    let (url, upstream) = (format!("http://{addr}"), upstream(&identity));
+    Ok(Some(Chosen { url, key, upstream, how: "already running", own: None }))
+}
+
+/// A gateway for this run. It takes the configured client keys, or this user's token and nothing else.
+async fn own(args: &Args, config: &Config, folder: Option<&Private>) -> Result<Chosen> {
+    if config.access() == Access::GeminiKey {
+        bail!("no Gemini key: set GEMINI_API_KEY, or upstream.api_keys in the configuration file");
+    }
+    let key = match first(&config.clients.keys) {
+        Some(key) => key,
+        None => token(folder)?,
+    };
+    let mut flags = vec![("listen", "--listen", "127.0.0.1:0"), ("log", "--log", "error")];
+    if config.clients.keys.is_empty() {
+        flags.push(("clients.keys", "toolgate run", key.as_str()));
+    }
+    let config = load(args.config.as_deref(), &flags)?.config;
+    start_log(&config);
+    let upstream = upstream(&Identity::of(&config));
+    let running = gateway::start(config, None).await?;
+    let url = format!("http://{}", running.addr);
+    Ok(Chosen { url, key, upstream, how: "started for this run", own: Some(running) })
 }

@@ -1,17 +1,22 @@
 //! `toolgate serve`
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use toolgate_gateway::config::{Config, LogFormat, Sources, UpstreamKind, example};
-use toolgate_gateway::{Running, start_log, start_with};
+use toolgate_gateway::config::{LogFormat, example};
+use toolgate_gateway::identity::IdentitySecret;
+use toolgate_gateway::{Running, start_log};
 
-use crate::memory::give_back;
+use crate::banner::{announce, file_name};
+use crate::configuration::{Flag, Loaded, find, ignored_file, load, warn};
+use crate::gateway;
+use crate::state::{Private, Published, random};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -24,10 +29,15 @@ pub(crate) struct Args {
     /// Another server that speaks Gemini
     #[arg(long, value_name = "URL")]
     pub(crate) upstream_url: Option<String>,
-    /// The gateway's own Gemini key
-    #[arg(long, value_name = "KEY")]
+    /// The gateway's own Gemini key. Other users can see it in the process list: prefer
+    /// --api-key-file or the variable GEMINI_API_KEY
+    #[arg(long, value_name = "KEY", conflicts_with = "api_key_file")]
     pub(crate) api_key: Option<String>,
-    /// The configuration file [default: toolgate.toml, where there is one]
+    /// A file with the gateway's own Gemini keys, one a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) api_key_file: Option<PathBuf>,
+    /// The configuration file [default: $TOOLGATE_CONFIG, or ~/.config/toolgate/toolgate.toml where it
+    /// exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Where state is kept
@@ -53,26 +63,34 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         stdout.write_all(example().as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let config = args.resolve()?;
+    let Loaded { config, file } = args.load()?;
+    let ignored = ignored_file(file.as_deref());
     if args.print_config {
         stdout.write_all(config.printed().as_bytes())?;
+        if let Some(message) = ignored {
+            warn(&message);
+        }
         return Ok(ExitCode::SUCCESS);
     }
     start_log(&config);
+    match (ignored, config.log_format) {
+        (None, _) => {}
+        (Some(message), LogFormat::Json) => tracing::warn!("{message}"),
+        (Some(message), LogFormat::Text) => warn(&message),
+    }
     allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (kind, format) = (config.upstream.kind, config.log_format);
         // Whoever reads that it listens may send signals.
         let signals = Signals::listen()?;
-        let running = start_with(config, give_back).await?;
+        let secret = random()?;
+        let started = config.clone();
+        let running = gateway::start(config, Some(IdentitySecret::new(secret))).await?;
+        let published = publish(running.addr, &secret);
         writeln!(stdout, "toolgate listens on http://{}", running.addr)?;
         stdout.flush()?;
-        match format {
-            LogFormat::Json => tracing::info!(addr = %running.addr, upstream = ?kind, "listening"),
-            LogFormat::Text => greet(&running, kind)?,
-        }
-        serve(args, signals, running).await
+        announce(&started, file.as_deref(), running.addr)?;
+        serve(args, signals, running, published).await
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -88,71 +106,52 @@ fn allow_many_files() {
 
 impl Args {
     /// Reads file, environment and flags.
-    pub(crate) fn resolve(&self) -> Result<Config> {
-        let flags: Vec<(&str, &str, &str)> = [
+    fn load(&self) -> Result<Loaded> {
+        let keys = match &self.api_key_file {
+            Some(path) => Some(keys_of(path)?),
+            None => None,
+        };
+        let flags: Vec<Flag<'_>> = [
             ("listen", "--listen", &self.listen),
             ("upstream.kind", "--upstream", &self.upstream),
             ("upstream.url", "--upstream-url", &self.upstream_url),
             ("upstream.api_keys", "--api-key", &self.api_key),
+            ("upstream.api_keys", "--api-key-file", &keys),
             ("store", "--store", &self.store),
             ("log_format", "--log", &self.log),
         ]
         .into_iter()
         .filter_map(|(key, name, value)| value.as_deref().map(|value| (key, name, value)))
         .collect();
-        resolve(self.config.as_deref(), &flags)
+        load(self.config.as_deref(), &flags)
     }
 
     fn modified(&self) -> Option<SystemTime> {
-        file(self.config.as_deref())
-            .and_then(|path| path.metadata().ok())
-            .and_then(|it| it.modified().ok())
+        let file = find(self.config.as_deref()).ok()??;
+        file.metadata().ok()?.modified().ok()
     }
 }
 
-/// The configuration file: the one that was named, or the usual one where there is one.
-fn file(named: Option<&Path>) -> Option<PathBuf> {
-    let usual = Path::new("toolgate.toml");
-    named.or_else(|| usual.exists().then_some(usual)).map(Path::to_owned)
-}
-
-/// Reads the file, the environment and flags, each with its key and its name.
-pub(crate) fn resolve(named: Option<&Path>, flags: &[(&str, &str, &str)]) -> Result<Config> {
-    let file = file(named);
-    let text = match &file {
-        Some(path) => Some(
-            std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read {}", path.display()))?,
-        ),
-        None => None,
-    };
-    let name = file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-    let sources = Sources {
-        file: text.as_deref().map(|text| (name.as_str(), text)),
-        env: &|name| std::env::var(name).ok(),
-        flags,
-    };
-    Ok(Config::resolve(&sources)?)
-}
-
-/// One screen: what is behind it, and a request that works as pasted.
-fn greet(running: &Running, kind: UpstreamKind) -> std::io::Result<()> {
-    let addr = running.addr;
-    let mut err = std::io::stderr().lock();
-    match kind {
-        UpstreamKind::Sim => writeln!(
-            err,
-            "\n  No Gemini key: running on the BUILT-IN SIMULATOR. Its answers are made up.\n  \
-             For the real thing:  GEMINI_API_KEY=... toolgate serve\n"
-        )?,
-        UpstreamKind::Developer => writeln!(err, "\n  Upstream: the Gemini Developer API.\n")?,
-        UpstreamKind::Vertex => writeln!(err, "\n  Upstream: Vertex AI.\n")?,
+/// Reads keys from a file: one a line, or separated by commas.
+fn keys_of(path: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    let keys: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if keys.is_empty() {
+        bail!("{} holds no key", path.display());
     }
-    writeln!(
-        err,
-        "  Try it:\n    curl -s http://{addr}/v1/messages -H 'content-type: application/json' -d '{{\"model\":\"gemini-3-flash\",\"max_tokens\":1024,\"messages\":[{{\"role\":\"user\",\"content\":\"What is the weather in Tokyo?\"}}],\"tools\":[{{\"name\":\"get_weather\",\"description\":\"Get weather\",\"input_schema\":{{\"type\":\"object\",\"properties\":{{\"city\":{{\"type\":\"string\"}}}},\"required\":[\"city\"]}}}}]}}'\n\n  \
-         Agents:\n    toolgate run claude    toolgate run codex    toolgate run gemini\n"
-    )
+    Ok(keys.join(","))
+}
+
+/// Lets `toolgate run` recognise this gateway. Without a state folder it starts one of its own.
+fn publish(addr: SocketAddr, secret: &[u8; 32]) -> Option<Published> {
+    match Private::open().and_then(|folder| folder.publish(addr, secret)) {
+        Ok(published) => Some(published),
+        Err(error) => {
+            tracing::debug!("`toolgate run` will not find this gateway: {error:#}");
+            None
+        }
+    }
 }
 
 /// What the system tells us.
@@ -180,7 +179,12 @@ impl Signals {
     }
 }
 
-async fn serve(args: &Args, mut signals: Signals, running: Running) -> Result<()> {
+async fn serve(
+    args: &Args,
+    mut signals: Signals,
+    running: Running,
+    published: Option<Published>,
+) -> Result<()> {
     let mut watch = tokio::time::interval(WATCH);
     let mut modified = args.modified();
     loop {
@@ -197,6 +201,7 @@ async fn serve(args: &Args, mut signals: Signals, running: Running) -> Result<()
             }
         }
     }
+    drop(published);
     let again = async {
         signals.end().await;
         tracing::warn!("a second signal: turns that still run are cut off");
@@ -207,9 +212,15 @@ async fn serve(args: &Args, mut signals: Signals, running: Running) -> Result<()
 
 /// Takes a changed file into force; a broken one is named and changes nothing.
 fn reload(args: &Args, running: &Running) {
-    let result = args.resolve().and_then(|config| Ok(running.reload(config)?));
+    let result = args.load().and_then(|Loaded { config, file }| {
+        let upstream = config.upstream.host();
+        running.reload(config)?;
+        Ok((upstream, file_name(file.as_deref())))
+    });
     match result {
-        Ok(()) => tracing::info!("the configuration was read again"),
-        Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+        Ok((upstream, file)) => {
+            tracing::info!(upstream, config_file = file, "configuration reloaded");
+        }
+        Err(error) => tracing::error!("configuration not reloaded, the old one stays: {error:#}"),
     }
 }

@@ -4,10 +4,12 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate_sim::{Cassette, Driver, Keys, Quirk, Script, Sim, SimConfig, serve};
+use toolgate_sim::{Cassette, ControlKey, Driver, Keys, Quirk, Script, Sim, SimConfig, serve};
+
+use crate::state::random_hex;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -29,6 +31,30 @@ pub(crate) struct Args {
     /// Where ids, signatures and chances come from
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Key for the control endpoints, visible in the process list: prefer the variable
+    /// TOOLGATE_SIM_CONTROL_KEY [default: random, printed at start]
+    #[arg(long, value_name = "KEY")]
+    control_key: Option<String>,
+}
+
+/// Variable that holds the key for the control endpoints.
+const CONTROL_KEY_VARIABLE: &str = "TOOLGATE_SIM_CONTROL_KEY";
+/// Shortest control key.
+const MIN_CONTROL_KEY_CHARS: usize = 8;
+
+impl Args {
+    /// Returns the key for the control endpoints, and whether it was drawn here.
+    fn control_key(&self) -> Result<(String, bool)> {
+        let given = self.control_key.clone();
+        let given = given.or_else(|| std::env::var(CONTROL_KEY_VARIABLE).ok());
+        match given.filter(|key| !key.is_empty()) {
+            Some(key) if key.chars().count() < MIN_CONTROL_KEY_CHARS => {
+                bail!("the control key must have at least {MIN_CONTROL_KEY_CHARS} characters")
+            }
+            Some(key) => Ok((key, false)),
+            None => Ok((random_hex()?, true)),
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -48,7 +74,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let keys = if args.no_key { Keys::NotNeeded } else { Keys::Any };
     let quirks = args.quirk.clone();
-    let sim = Sim::new(SimConfig { driver, keys, quirks, seed: args.seed, ..SimConfig::default() });
+    let (control_key, is_drawn) = args.control_key()?;
+    let sim = Sim::new(SimConfig {
+        driver,
+        keys,
+        quirks,
+        seed: args.seed,
+        control_key: Some(ControlKey::new(control_key.as_str())),
+        ..SimConfig::default()
+    });
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(&args.listen)
@@ -57,6 +91,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let mut stdout = std::io::stdout();
         writeln!(stdout, "toolgate sim listens on http://{}", listener.local_addr()?)?;
         stdout.flush()?;
+        if is_drawn {
+            let mut stderr = std::io::stderr();
+            writeln!(stderr, "control key (x-toolgate-control-key): {control_key}")?;
+        }
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let told = async move {

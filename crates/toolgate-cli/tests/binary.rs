@@ -32,6 +32,9 @@ impl Server {
         command
             .args(arguments)
             .args(["--listen", "127.0.0.1:0"])
+            .env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_STATE_HOME")
             .env_remove("GEMINI_API_KEY")
             .env_remove("RUST_LOG")
             .stdout(Stdio::piped());
@@ -238,6 +241,8 @@ fn run(agent: &str, home: &Folder, script: &str, more: &[&str]) -> (i32, String)
         .env("HOME", &home.0)
         .env("TOOLGATE_LISTEN", "127.0.0.1:1")
         .envs([("ANTHROPIC_API_KEY", "the user's")])
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("XDG_STATE_HOME")
         .env_remove("GEMINI_API_KEY")
         .env_remove("GEMINI_CLI_HOME")
         .output()
@@ -253,18 +258,22 @@ fn run_claude_sets_the_environment() {
     assert_eq!(code, 7, "the agent's own");
     let (url, rest) = said.trim().split_once('|').unwrap();
     assert!(url.starts_with("http://127.0.0.1:"), "{url}");
-    assert_eq!(rest, "toolgate|none|m|-p hi");
+    let (key, rest) = rest.split_once('|').unwrap();
+    assert!(key.starts_with("tg-run-"), "{key}");
+    assert_eq!(rest, "none|m|-p hi");
 }
 
 #[test]
 fn i4_run_codex_gives_settings_on_the_command_line() {
     let home = Folder::new("codex");
-    fs::write(home.0.join("toolgate.toml"), "[clients]\nkeys = [\"a-key\"]\n").unwrap();
+    let folder = home.0.join(".config/toolgate");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("toolgate.toml"), "[clients]\nkeys = [\"client-key\"]\n").unwrap();
     let (code, said) =
         run("codex", &home, r#"echo "$TOOLGATE_CLIENT_KEY"; echo "$@""#, &["--", "exec", "hi"]);
     assert_eq!(code, 0);
     let (key, arguments) = said.trim().split_once('\n').unwrap();
-    assert_eq!(key, "a-key", "the file's");
+    assert_eq!(key, "client-key", "the file's");
     assert!(arguments.contains("base_url=\"http://127.0.0.1:"), "{arguments}");
     assert!(arguments.contains("model_context_window=1000000"), "{arguments}");
     assert!(arguments.ends_with("exec hi"), "{arguments}");
@@ -284,7 +293,7 @@ fn run_gemini_gives_a_home_and_leaves_the_user_s_as_it_is() {
     let words: Vec<_> = said.trim().split('|').collect();
     let [files, new_home, url, key] = words[..] else { panic!("{said}") };
     assert_eq!(files, settings.replace("oauth-personal", "gemini-api-key") + "memory");
-    assert!(url.starts_with("http://127.0.0.1:") && key == "toolgate", "{said}");
+    assert!(url.starts_with("http://127.0.0.1:") && key.starts_with("tg-run-"), "{said}");
     assert!(!Path::new(new_home).exists(), "it is gone");
     assert_eq!(fs::read_to_string(own.join("settings.json")).unwrap(), settings);
     for (name, text) in [

@@ -11,14 +11,16 @@ use crate::auth::Pass;
 use crate::clock::Seed;
 use crate::config::{Config, Secret};
 use crate::doors::{Decoders, LiveAnswers};
+use crate::identity::IdentitySecret;
 use crate::line::{Busy, Line};
 use crate::metrics::Metrics;
 use crate::redact::{without_keys, without_values};
+use crate::service::Options;
 use crate::session::Shared;
 use crate::store::{Opening, Store};
 use crate::tasks::Tasks;
 use crate::turn::RefusalMemory;
-use crate::upstream::{KeyPool, Link};
+use crate::upstream::{Embedded, KeyPool, Link};
 
 /// The gateway.
 #[derive(Debug)]
@@ -46,7 +48,9 @@ pub struct App {
     pub(crate) started: Arc<Config>,
     /// How many threads serve connections.
     pub lanes: usize,
-    sim: Option<String>,
+    /// Proves to programs of the same user whose gateway this is.
+    pub(crate) identity: Option<IdentitySecret>,
+    simulator: Option<Embedded>,
     seed: u64,
     requests: AtomicU64,
     running: AtomicUsize,
@@ -71,10 +75,11 @@ const BURST: usize = 8;
 const SCHEMAS: usize = 4096;
 
 impl App {
-    /// Prepares a gateway. `sim` is the address of the built-in simulator, where it is used.
-    pub async fn new(config: Config, sim: Option<String>) -> Result<Arc<Self>, String> {
+    /// Prepares a gateway.
+    pub async fn new(config: Config, options: Options) -> Result<Arc<Self>, String> {
+        let Options { simulator, identity, .. } = options;
         let lanes = config.threads;
-        let link = Link::new(&config.upstream, sim.as_deref(), lanes)?;
+        let link = Link::new(&config.upstream, simulator.as_ref(), lanes)?;
         let keys = Arc::new(KeyPool::new(config.upstream.auth.api_keys.clone()));
         let metrics = Metrics::default();
         let opening = Opening {
@@ -103,7 +108,8 @@ impl App {
             live: LiveAnswers::default(),
             decoders: Decoders::default(),
             lanes,
-            sim,
+            identity,
+            simulator,
             seed,
             requests: AtomicU64::new(0),
             running: AtomicUsize::new(0),
@@ -131,7 +137,7 @@ impl App {
                 "the gateway listens on {open}, which needs clients.keys; `listen` changes with the next start only"
             ));
         }
-        let link = Link::new(&config.upstream, self.sim.as_deref(), self.lanes)?;
+        let link = Link::new(&config.upstream, self.simulator.as_ref(), self.lanes)?;
         for setting in self.started.fixed_but_changed(&config) {
             tracing::warn!("`{setting}` changes with the next start only");
         }

@@ -14,8 +14,10 @@ use crate::auth::Owner;
 use crate::clock::Seed;
 use crate::doors::encoding::{Encoding, KNOWN};
 use crate::doors::{self, Visit};
+use crate::identity::{self, IDENTITY_PATH};
 use crate::line::Line;
 use crate::reply::{self, Reply};
+use crate::server::LocalAddress;
 use crate::turn::{Ledger, session_of};
 use crate::{auth, doors::ops};
 
@@ -76,6 +78,7 @@ enum Door {
     Models(Dialect),
     ChatCompletions,
     Gemini,
+    Identity,
     Native,
     Ready,
     Responses,
@@ -93,6 +96,7 @@ impl Door {
             Self::ChatCompletions
             | Self::Dashboard
             | Self::Health
+            | Self::Identity
             | Self::Metrics
             | Self::Ready => Dialect::Chat,
             Self::Models(dialect) | Self::Unknown(dialect) => dialect,
@@ -108,6 +112,7 @@ fn door(method: &Method, path: &str, headers: &http::HeaderMap) -> Door {
         "/v1/chat/completions" | "/chat/completions" => Door::ChatCompletions,
         "/v1/gemini" => Door::Native,
         "/healthz" => Door::Health,
+        IDENTITY_PATH => Door::Identity,
         "/readyz" => Door::Ready,
         "/metrics" => Door::Metrics,
         "" => Door::Dashboard,
@@ -168,6 +173,11 @@ fn admitted(app: &App, request: &Request<Incoming>, door: Door) -> Result<Option
     }
     match door {
         Door::Health => Ok(Some(ops::health())),
+        Door::Identity => {
+            let local = request.extensions().get::<LocalAddress>().map(|address| address.0);
+            let secret = app.identity.as_ref();
+            Ok(Some(identity::answer(secret, &config, local, request.headers())))
+        }
         Door::Ready => Ok(Some(ops::ready(app))),
         Door::Metrics => Ok(Some(ops::metrics(app))),
         Door::Dashboard => Ok(Some(ops::index(app, request.method(), request.headers()))),
@@ -265,9 +275,12 @@ async fn route(
         Door::Responses => doors::responses(visit, request).await,
         Door::Gemini => doors::gemini(visit, request).await,
         Door::Models(_) => doors::models(visit, dialect, &request).await,
-        Door::Dashboard | Door::Health | Door::Metrics | Door::Ready | Door::Telemetry => {
-            reply::json(StatusCode::OK, "{}")
-        }
+        Door::Dashboard
+        | Door::Health
+        | Door::Identity
+        | Door::Metrics
+        | Door::Ready
+        | Door::Telemetry => reply::json(StatusCode::OK, "{}"),
         Door::Unknown(_) => {
             let reply = missing(format!("there is no {}", asked()));
             unread(request, reply).await

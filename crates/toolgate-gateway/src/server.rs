@@ -30,6 +30,10 @@ pub struct Server {
     calm: fn(),
 }
 
+/// Address of the connection that a request came on, as this side sees it; an extension of requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LocalAddress(pub(crate) SocketAddr);
+
 /// How long a client may take to send a request's head.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -108,10 +112,14 @@ impl Server {
 /// Serves one connection to its end.
 async fn serve(app: Arc<App>, stream: TcpStream, stop: watch::Receiver<bool>) {
     let header = app.config().limits.header;
+    let local = stream.local_addr().ok();
     let line = Line::new();
     let socket = Socket::new(stream, Arc::clone(&line), Arc::clone(&app));
     let here = Arc::clone(&line);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |mut request: http::Request<Incoming>| {
+        if let Some(local) = local {
+            request.extensions_mut().insert(LocalAddress(local));
+        }
         let (app, line) = (Arc::clone(&app), Arc::clone(&here));
         async move {
             let busy = line.asked();

@@ -7,8 +7,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::app::App;
-use crate::config::{Config, UpstreamKind};
+use crate::config::Config;
+use crate::identity::IdentitySecret;
 use crate::server::Server;
+use crate::upstream::Embedded;
 
 /// A gateway that runs.
 #[derive(Debug)]
@@ -18,7 +20,6 @@ pub struct Running {
     app: Arc<App>,
     stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
-    sim: Option<toolgate_sim::RunningSim>,
 }
 
 /// Why a gateway cannot run.
@@ -38,48 +39,47 @@ pub enum ServiceError {
     Setup(String),
 }
 
-/// Starts a gateway; with [`UpstreamKind::Sim`] also the simulator behind it.
-pub async fn start(config: Config) -> Result<Running, ServiceError> {
-    start_with(config, || ()).await
+/// What a gateway gets from the program that starts it.
+#[derive(Debug)]
+pub struct Options {
+    /// Simulator in this process, for configurations without another upstream.
+    pub simulator: Option<Embedded>,
+    /// Secret that proves to other programs of the user whose gateway this is.
+    pub identity: Option<IdentitySecret>,
+    /// Called on each thread that serves when a burst of requests is over: the time to give memory
+    /// back.
+    pub calm: fn(),
 }
 
-/// The same. Each thread that serves calls `calm` when a burst of requests is over: the time to give
-/// memory back.
-pub async fn start_with(config: Config, calm: fn()) -> Result<Running, ServiceError> {
-    let sim = match (config.upstream.kind, &config.upstream.url) {
-        (UpstreamKind::Sim, None) => {
-            Some(toolgate_sim::Sim::start(toolgate_sim::SimConfig::default()).await.map_err(
-                |error| ServiceError::Setup(format!("the simulator cannot start: {error}")),
-            )?)
-        }
-        _ => None,
-    };
+impl Default for Options {
+    fn default() -> Self {
+        Self { simulator: None, identity: None, calm: || () }
+    }
+}
+
+/// Starts a gateway without a simulator.
+pub async fn start(config: Config) -> Result<Running, ServiceError> {
+    start_with(config, Options::default()).await
+}
+
+/// Starts a gateway.
+pub async fn start_with(config: Config, options: Options) -> Result<Running, ServiceError> {
     let addr = config.listen;
-    let app =
-        App::new(config, sim.as_ref().map(|sim| sim.url())).await.map_err(ServiceError::Setup)?;
+    let calm = options.calm;
+    let app = App::new(config, options).await.map_err(ServiceError::Setup)?;
     let server = Server::bind(Arc::clone(&app), calm)
         .await
         .map_err(|source| ServiceError::Listen { addr, source })?;
     let addr = server.local_addr().map_err(|source| ServiceError::Listen { addr, source })?;
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(server.run(stopped));
-    Ok(Running { addr, app, stop, serving, sim })
+    Ok(Running { addr, app, stop, serving })
 }
 
 impl Running {
     /// Takes a new configuration into force.
     pub fn reload(&self, config: Config) -> Result<(), ServiceError> {
         self.app.reload(config).map_err(ServiceError::Setup)
-    }
-
-    /// Whether the built-in simulator is behind it.
-    pub fn is_simulated(&self) -> bool {
-        self.sim.is_some()
-    }
-
-    /// The simulator behind it, where there is one.
-    pub fn sim(&self) -> Option<&toolgate_sim::RunningSim> {
-        self.sim.as_ref()
     }
 
     /// Takes no more requests, lets running turns finish, and ends.

@@ -9,7 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use toolgate_gateway::config::{Config, Sources};
-use toolgate_gateway::start;
+use toolgate_gateway::{Embedded, Options, Running, start, start_with};
 use toolgate_sim::{Fault, Script, Sim, SimConfig};
 
 const GEMINI: &str = "/v1beta/models/gemini-3.6-flash:generateContent";
@@ -22,6 +22,13 @@ fn config(file: &str) -> Config {
     let file = format!("listen = \"127.0.0.1:0\"\nlog = \"off\"\n{file}");
     let sources = Sources { file: Some(("test.toml", &file)), env: &|_| None, flags: &[] };
     Config::resolve(&sources).unwrap()
+}
+
+/// A gateway with a simulator in this process.
+async fn simulated(config: Config) -> Running {
+    let simulator = Sim::new(SimConfig::default());
+    let simulator = Some(Embedded::new(move || simulator.connect()));
+    start_with(config, Options { simulator, ..Options::default() }).await.unwrap()
 }
 
 /// A page that hides where it comes from is a stranger too.
@@ -76,7 +83,7 @@ async fn a_reload_changes_the_upstream() {
     let real = Sim::start(SimConfig::default()).await.unwrap();
     let developer =
         format!("[upstream]\nkind = \"developer\"\nurl = \"{}\"\napi_keys = [\"k\"]", real.url());
-    let lab = Lab::of(real, start(config("")).await.unwrap());
+    let lab = Lab::of(real, simulated(config("")).await);
     for (file, asked) in [("", 0), (developer.as_str(), 1), ("", 1)] {
         lab.gateway.reload(config(file)).unwrap();
         assert!(lab.post(GEMINI, &plain()).await.status.is_success());
@@ -85,7 +92,7 @@ async fn a_reload_changes_the_upstream() {
 
     let other = start(config(&developer)).await.unwrap();
     let why = other.reload(config("")).unwrap_err().to_string();
-    assert!(why.contains("simulator starts with the gateway"), "{why}");
+    assert!(why.contains("no built-in simulator"), "{why}");
 }
 
 /// The port that is open decides, not the one that the new file names.
@@ -97,7 +104,7 @@ async fn a_reload_never_leaves_an_open_port_without_keys() {
         Config::resolve(&sources).unwrap()
     };
     let sim = Sim::start(SimConfig::default()).await.unwrap();
-    let mut lab = Lab::of(sim, start(resolved("0.0.0.0:0", "\"one\"")).await.unwrap());
+    let mut lab = Lab::of(sim, simulated(resolved("0.0.0.0:0", "\"client-1\"")).await);
     lab.url = format!("http://127.0.0.1:{}", lab.gateway.addr.port());
     let with = async |key: &'static str| {
         // A name that is not loopback's: the port is open to those, whatever the file says.
@@ -106,19 +113,19 @@ async fn a_reload_never_leaves_an_open_port_without_keys() {
     };
     let why = lab.gateway.reload(resolved("127.0.0.1:0", "")).unwrap_err().to_string();
     assert!(why.contains("listens on 0.0.0.0") && why.contains("clients.keys"), "{why}");
-    assert_eq!((with("").await, with("one").await), (401, 200), "it is as it was");
-    lab.gateway.reload(resolved("127.0.0.1:0", "\"two\"")).unwrap();
-    assert_eq!((with("one").await, with("two").await), (401, 200));
+    assert_eq!((with("").await, with("client-1").await), (401, 200), "it is as it was");
+    lab.gateway.reload(resolved("127.0.0.1:0", "\"client-2\"")).unwrap();
+    assert_eq!((with("client-1").await, with("client-2").await), (401, 200));
 }
 
 /// Whoever is turned away at the door is written down.
 #[tokio::test]
 async fn refusals_at_the_door_are_counted() {
-    let lab = Lab::with(SimConfig::default(), "[clients]\nkeys = [\"right\"]").await;
+    let lab = Lab::with(SimConfig::default(), "[clients]\nkeys = [\"right-key\"]").await;
     lab.send(Method::POST, "/v1/messages", &[("x-api-key", "wrong")], "{}").await;
-    lab.send(Method::POST, "/v1/nowhere", &[("x-api-key", "right")], "{}").await;
+    lab.send(Method::POST, "/v1/nowhere", &[("x-api-key", "right-key")], "{}").await;
     lab.send(Method::POST, "/v1/messages", &[("origin", "https://evil.example")], "{}").await;
-    let long = [("x-api-key", "right"), ("x-long", &"x".repeat(70_000))];
+    let long = [("x-api-key", "right-key"), ("x-long", &"x".repeat(70_000))];
     lab.send(Method::POST, "/v1/messages", &long, "{}").await;
     let metrics = lab.get("/metrics").await.text();
     for kind in ["authentication", "not_found", "permission", "too_large"] {

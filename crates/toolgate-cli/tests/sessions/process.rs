@@ -54,6 +54,9 @@ impl Toolgate {
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--api-key", "k"])
             .args(["--upstream-url", upstream, "--store", store])
+            .env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_STATE_HOME")
             .envs(env.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());

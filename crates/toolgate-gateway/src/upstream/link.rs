@@ -15,6 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use toolgate_core::canon::{Failure, FailureKind, brief};
 use toolgate_core::gemini::Backend;
 
+use super::embedded::Embedded;
 use super::token::{TokenSource, Tokens};
 use crate::config::{Secret, Upstream, UpstreamKind};
 use crate::lanes;
@@ -24,6 +25,8 @@ use crate::lanes;
 pub struct Link {
     /// One pool for each lane: a connection stays on the thread that opened it.
     pools: Arc<[Http]>,
+    /// Answers instead of the network.
+    embedded: Option<Embedded>,
     base: String,
     models: String,
     /// Where models are listed: Vertex AI has one list for all projects.
@@ -62,12 +65,19 @@ pub enum Credential {
 const IDLE_CONNECTIONS: usize = 256;
 /// Longest model name.
 const MAX_MODEL_BYTES: usize = 128;
+/// Stands for the embedded upstream in request URIs; never resolved.
+const EMBEDDED_URL: &str = "http://localhost";
 /// No answer that is not a stream may be larger.
 const BODY_LIMIT: usize = 256 << 20;
 
 impl Link {
-    /// Prepares the way; opens no connection yet. `sim` is the simulator's address.
-    pub(crate) fn new(config: &Upstream, sim: Option<&str>, lanes: usize) -> Result<Self, String> {
+    /// Prepares the way; opens no connection yet. `simulator` is used where the configuration names
+    /// no other upstream.
+    pub(crate) fn new(
+        config: &Upstream,
+        simulator: Option<&Embedded>,
+        lanes: usize,
+    ) -> Result<Self, String> {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
@@ -97,16 +107,14 @@ impl Link {
             UpstreamKind::Developer | UpstreamKind::Sim => Backend::Developer,
             UpstreamKind::Vertex => Backend::Vertex,
         };
-        let base = match (&config.url, config.kind, sim) {
-            (Some(url), _, _) => url.clone(),
-            (None, UpstreamKind::Sim, Some(sim)) => sim.to_owned(),
-            (None, UpstreamKind::Sim, None) => {
-                return Err("the built-in simulator starts with the gateway only".to_owned());
-            }
-            (None, UpstreamKind::Developer | UpstreamKind::Vertex, _) => google(config),
+        let (base, embedded) = match (config.base_url(), simulator) {
+            (Some(url), _) => (url, None),
+            (None, Some(simulator)) => (EMBEDDED_URL.to_owned(), Some(simulator.clone())),
+            (None, None) => return Err("this program has no built-in simulator".to_owned()),
         };
         Ok(Self {
             pools: (0..lanes).map(|_| pool()).collect(),
+            embedded,
             base,
             models: models_path(config),
             catalogue: catalogue_path(config),
@@ -191,7 +199,10 @@ impl Link {
             .header(name, value)
             .body(Full::new(body))
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-        self.http().request(request).await.map_err(|error| unreachable(&error))
+        match &self.embedded {
+            Some(embedded) => embedded.request(request).await,
+            None => self.http().request(request).await.map_err(|error| unreachable(&error)),
+        }
     }
 
     pub(super) async fn post_form(
@@ -257,19 +268,6 @@ pub(crate) async fn whole(body: Incoming) -> Result<Bytes, Failure> {
             FailureKind::Cut,
             format!("the upstream's answer was cut off: {error}"),
         )),
-    }
-}
-
-fn google(config: &Upstream) -> String {
-    match (config.kind, config.location.as_str()) {
-        (UpstreamKind::Developer | UpstreamKind::Sim, _) => {
-            "https://generativelanguage.googleapis.com".to_owned()
-        }
-        (UpstreamKind::Vertex, "global") => "https://aiplatform.googleapis.com".to_owned(),
-        (UpstreamKind::Vertex, region @ ("us" | "eu")) => {
-            format!("https://aiplatform.{region}.rep.googleapis.com")
-        }
-        (UpstreamKind::Vertex, location) => format!("https://{location}-aiplatform.googleapis.com"),
     }
 }
 
