@@ -39,16 +39,19 @@ pub struct Metrics {
     pub store: StoreMetrics,
 }
 
-/// Calls by tool. Clients name tools as they like, so that only so many names are told apart.
+/// Calls by tool. Clients name tools as they like: the number and the length of the label's values are
+/// bounded. All other labels have fixed values.
 #[derive(Debug, Default)]
 struct ToolUses {
     counters: Family<ToolLabels, Counter>,
     known: Mutex<BTreeSet<String>>,
 }
 
-/// More tools than this are counted as one.
-const TOOLS: usize = 256;
-/// What those are called.
+/// Tools that are counted separately.
+const MAX_TOOLS: usize = 256;
+/// Longest name of such a tool, in bytes: twice what Gemini and the other vendors take.
+const MAX_TOOL_NAME: usize = 256;
+/// Label of all other tools.
 const OTHER_TOOLS: &str = "(others)";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -59,7 +62,8 @@ struct ToolLabels {
 impl ToolUses {
     fn add(&self, tool: String) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_known = known.contains(&tool) || (known.len() < TOOLS && known.insert(tool.clone()));
+        let is_new = tool.len() <= MAX_TOOL_NAME && known.len() < MAX_TOOLS;
+        let is_known = known.contains(&tool) || (is_new && known.insert(tool.clone()));
         drop(known);
         let tool = if is_known { tool } else { OTHER_TOOLS.to_owned() };
         self.counters.get_or_create(&ToolLabels { tool }).inc();
