@@ -3,16 +3,17 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_core::canon::Failure;
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 
-use crate::auth::Pass;
+use crate::admission::Admission;
+pub(crate) use crate::admission::Admitted;
+use crate::auth::{Owner, Pass};
 use crate::clock::Seed;
 use crate::config::{Config, Secret};
-use crate::doors::{Decoders, LiveAnswers};
+use crate::doors::LiveAnswers;
 use crate::identity::IdentitySecret;
-use crate::line::{Busy, Line};
 use crate::metrics::Metrics;
 use crate::redact::{without_keys, without_values};
 use crate::service::Options;
@@ -42,8 +43,8 @@ pub struct App {
     pub tasks: Tasks,
     /// Answers that are being made in the background.
     pub live: LiveAnswers,
-    /// Room for bodies that come compressed.
-    pub(crate) decoders: Decoders,
+    /// Concurrency slots and the memory budget.
+    pub(crate) admission: Admission,
     /// What it started with. Some of it holds to the end: where it listens above all.
     pub(crate) started: Arc<Config>,
     /// How many threads serve connections.
@@ -93,6 +94,7 @@ impl App {
             Store::open(&config.store, opening).await.map_err(|error| error.to_string())?;
         let key = config.signature_key_bytes().unwrap_or(kept_key);
         let seed = u64::from_be_bytes(random()?);
+        let admission = Admission::new(&config);
         let started = Arc::new(config);
         let current = Arc::new(Current { config: Arc::clone(&started), link, keys });
         Ok(Arc::new(Self {
@@ -106,7 +108,7 @@ impl App {
             refusals: RefusalMemory::default(),
             tasks: Tasks::default(),
             live: LiveAnswers::default(),
-            decoders: Decoders::default(),
+            admission,
             lanes,
             identity,
             simulator,
@@ -146,6 +148,7 @@ impl App {
         } else {
             Arc::new(KeyPool::new(config.upstream.auth.api_keys.clone()))
         };
+        self.admission.resize(&config);
         let new = Arc::new(Current { config: Arc::new(config), link, keys });
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = new;
         Ok(())
@@ -162,17 +165,22 @@ impl App {
         (format!("req_{mixed:016x}"), Seed::new(seed))
     }
 
-    /// Room for one more request, where there is room.
-    pub fn admit(self: &Arc<Self>) -> Option<Admitted> {
-        let limit = self.config().limits.concurrency;
+    /// Admits a request of an authenticated client.
+    pub(crate) fn admit(self: &Arc<Self>, owner: Owner) -> Result<Admitted, Failure> {
+        Admitted::new(self, owner)
+    }
+
+    /// Counts a request that has been admitted.
+    pub(crate) fn started_one(&self) {
         let others = self.running.fetch_add(1, Ordering::Relaxed);
-        if others >= limit {
-            self.running.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
         self.most.fetch_max(others + 1, Ordering::Relaxed);
         self.metrics.active.inc();
-        Some(Admitted { app: Arc::clone(self), line: None })
+    }
+
+    /// Counts a request that has ended.
+    pub(crate) fn ended_one(&self) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        self.metrics.active.dec();
     }
 
     /// Whether a burst of requests is over: half of them or more have ended. Says so once.
@@ -214,42 +222,6 @@ impl Current {
         let pool = self.config.upstream.auth.api_keys.iter().map(Secret::expose);
         without_keys(text, pool.chain(own).chain(bearer))
     }
-}
-
-/// A request that is running.
-#[derive(Debug)]
-pub struct Admitted {
-    app: Arc<App>,
-    /// The connection that it came on, where that waits for it.
-    line: Option<Busy>,
-}
-
-impl Admitted {
-    /// The same, on this connection.
-    pub(crate) fn on(mut self, line: &Arc<Line>) -> Self {
-        self.line = Some(line.busy());
-        self
-    }
-
-    /// The request is whole.
-    pub(crate) fn begin(&self) {
-        if let Some(line) = &self.line {
-            line.begin();
-        }
-    }
-}
-
-impl Drop for Admitted {
-    fn drop(&mut self) {
-        self.app.running.fetch_sub(1, Ordering::Relaxed);
-        self.app.metrics.active.dec();
-    }
-}
-
-/// There is no room for one more request.
-pub(crate) fn overloaded() -> Failure {
-    let message = "the gateway has as many requests as it may have";
-    Failure::new(FailureKind::Overloaded, message)
 }
 
 fn random<const N: usize>() -> Result<[u8; N], String> {

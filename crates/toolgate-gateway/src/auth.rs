@@ -1,9 +1,10 @@
 //! Who asks, and with whose key the question goes on.
 
 use std::borrow::Cow;
-use std::net::IpAddr;
 
-use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, Uri};
 use ring::digest::{SHA256, digest};
 use toolgate_core::canon::{Failure, FailureKind, percent_decoded};
@@ -53,52 +54,109 @@ pub(crate) enum Pass {
     Pool,
 }
 
-/// The key that a request presents, and whether it came as a bearer token.
-pub(crate) fn presented<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<(Cow<'a, str>, bool)> {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = || {
-        let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-        let (scheme, token) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+/// A key that a request presents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Presented<'a> {
+    key: Cow<'a, str>,
+    /// It came as `Authorization: Bearer`.
+    is_bearer: bool,
+}
+
+/// Maximum number of keys of a request that are looked at.
+const MAX_PRESENTED: usize = 8;
+
+/// The keys that a request presents, in the order in which they count: `x-goog-api-key`, `x-api-key`,
+/// `Authorization: Bearer`, `?key=`.
+pub(crate) fn presented<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Vec<Presented<'a>> {
+    let values = |name: &'static str| {
+        headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).map(str::trim)
     };
-    header("x-goog-api-key")
-        .or_else(|| header("x-api-key"))
-        .map(|key| (Cow::Borrowed(key.trim()), false))
-        .or_else(|| bearer().map(|token| (Cow::Borrowed(token), true)))
-        .or_else(|| query_key(uri).map(|key| (key, false)))
-        .filter(|(key, _)| !key.is_empty())
+    let key = |key| Presented { key, is_bearer: false };
+    let named = values("x-goog-api-key").chain(values("x-api-key"));
+    let bearer = values("authorization")
+        .filter_map(|value| credentials(value, "bearer"))
+        .map(|token| Presented { key: Cow::Borrowed(token), is_bearer: true });
+    named
+        .map(|value| key(Cow::Borrowed(value)))
+        .chain(bearer)
+        .chain(query_keys(uri).map(key))
+        .filter(|presented| !presented.key.is_empty())
+        .take(MAX_PRESENTED)
+        .collect()
 }
 
-fn query_key(uri: &Uri) -> Option<Cow<'_, str>> {
-    let key = uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key="))?;
-    if !key.contains(['%', '+']) {
-        return Some(Cow::Borrowed(key));
-    }
-    let bytes = percent_decoded(&key.replace('+', " "));
-    String::from_utf8(bytes).ok().map(Cow::Owned)
+/// The rest of an `Authorization` header of this scheme.
+fn credentials<'a>(value: &'a str, wanted: &str) -> Option<&'a str> {
+    let (scheme, rest) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case(wanted).then_some(rest.trim())
 }
 
-/// Admits a client, or says why not.
-pub(crate) fn admit(config: &Config, presented: Option<(&str, bool)>) -> Result<Client, Failure> {
-    if !config.clients.keys.is_empty() {
-        let Some((key, _)) = presented else {
-            return Err(Failure::new(
-                FailureKind::Authentication,
-                "no key: send one of the gateway's client keys as x-api-key, x-goog-api-key or Authorization: Bearer",
-            ));
-        };
-        // Every key is compared, so that the time does not tell which one was close.
-        let known = config
-            .clients
-            .keys
-            .iter()
-            .fold(false, |known, candidate| known | same(candidate.expose(), key));
-        if !known {
-            let message = "the key is not one of the gateway's client keys";
-            return Err(Failure::new(FailureKind::Authentication, message));
+fn query_keys(uri: &Uri) -> impl Iterator<Item = Cow<'_, str>> {
+    let pairs = uri.query().unwrap_or_default().split('&');
+    pairs.filter_map(|pair| pair.strip_prefix("key=")).filter_map(|key| {
+        if !key.contains(['%', '+']) {
+            return Some(Cow::Borrowed(key));
         }
+        let bytes = percent_decoded(&key.replace('+', " "));
+        String::from_utf8(bytes).ok().map(Cow::Owned)
+    })
+}
+
+/// Admits whoever may see the counters: anybody without client keys, otherwise who presents one, also
+/// as the user name or the password of basic authentication, which browsers ask for.
+pub(crate) fn admit_operator(
+    config: &Config,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Result<(), Failure> {
+    if config.clients.keys.is_empty() {
+        return Ok(());
+    }
+    let mut keys = presented(headers, uri);
+    let basic = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let basic = basic.and_then(|value| credentials(value, "basic"));
+    let basic = basic.and_then(|text| STANDARD.decode(text).ok());
+    if let Some((user, password)) = basic
+        .as_deref()
+        .and_then(|it| std::str::from_utf8(it).ok())
+        .and_then(|it| it.split_once(':'))
+    {
+        keys.extend(
+            [user, password]
+                .map(|key| Presented { key: Cow::Owned(key.to_owned()), is_bearer: false }),
+        );
+    }
+    known(config, &keys).map(|_| ())
+}
+
+/// The first of the presented keys that is a client key. Keys that are none do not hide it.
+fn known<'a>(config: &Config, presented: &'a [Presented<'_>]) -> Result<&'a str, Failure> {
+    // Every key is compared with every other, so that the time does not tell which one was close.
+    let is_known = |key: &str| {
+        let keys = config.clients.keys.iter();
+        keys.fold(false, |known, candidate| known | same(candidate.expose(), key))
+    };
+    let first = presented.iter().fold(None, |first: Option<&str>, presented| {
+        let is_known = is_known(&presented.key);
+        first.or_else(|| is_known.then_some(&*presented.key))
+    });
+    let message = if presented.is_empty() {
+        "no key: send one of the gateway's client keys as x-api-key, x-goog-api-key or Authorization: Bearer"
+    } else {
+        "the key is not one of the gateway's client keys"
+    };
+    first.ok_or_else(|| Failure::new(FailureKind::Authentication, message))
+}
+
+/// Admits a client, or says why not. Where there are no client keys, a key of Google's own form counts
+/// before others.
+pub(crate) fn admit(config: &Config, presented: &[Presented<'_>]) -> Result<Client, Failure> {
+    if !config.clients.keys.is_empty() {
+        let key = known(config, presented)?;
         return Ok(Client { owner: Owner::of(key), pass: Pass::Pool });
     }
+    let own = presented.iter().find(|it| looks_like_gemini(&it.key)).or_else(|| presented.first());
+    let presented = own.map(|it| (&*it.key, it.is_bearer));
     let owner = Owner::of(presented.map_or("", |(key, _)| key));
     let has_own = config.upstream.auth.has_credentials();
     let pass = match (config.upstream.kind, presented) {
@@ -142,68 +200,6 @@ fn same(a: &str, b: &str) -> bool {
     a.as_ref().iter().zip(b.as_ref()).fold(0, |difference, (x, y)| difference | (x ^ y)) == 0
 }
 
-/// A page in a browser may reach loopback under a name of its own (DNS rebinding) or send requests
-/// across origins. Neither is a client of ours unless the configuration says so.
-pub(crate) fn check_origin(
-    config: &Config,
-    listens: IpAddr,
-    headers: &HeaderMap,
-    uri: &Uri,
-) -> Result<(), Failure> {
-    let forbidden = |message: String| Err(Failure::new(FailureKind::Permission, message));
-    let host = uri
-        .authority()
-        .map(http::uri::Authority::as_str)
-        .or_else(|| headers.get(HOST).and_then(|value| value.to_str().ok()));
-    if listens.is_loopback()
-        && let Some(host) = host.map(host_name)
-        && !is_loopback(host)
-        && !config.clients.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
-    {
-        return forbidden(format!(
-            "the Host header names `{host}`, which is not this gateway (clients.hosts allows more names)"
-        ));
-    }
-    let origin = headers.get(ORIGIN).and_then(|value| value.to_str().ok());
-    if let Some(origin) = origin
-        && is_foreign(origin)
-        && !allows_origin(config, origin)
-    {
-        return forbidden(format!(
-            "web pages of {origin} may not call this gateway (clients.cors_origins)"
-        ));
-    }
-    Ok(())
-}
-
-/// Whether this is a page of the web that is not ours. `null` is what browsers say for pages that hide
-/// where they come from, such as sandboxed frames.
-fn is_foreign(origin: &str) -> bool {
-    let web = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    match web {
-        Some(web) => !is_loopback(host_name(web)),
-        None => origin.eq_ignore_ascii_case("null"),
-    }
-}
-
-/// Whether pages of this origin may call.
-pub(crate) fn allows_origin(config: &Config, origin: &str) -> bool {
-    config.clients.cors_origins.iter().any(|allowed| allowed == "*" || allowed == origin)
-}
-
-fn host_name(host: &str) -> &str {
-    if let Some(rest) = host.strip_prefix('[') {
-        return rest.split_once(']').map_or(rest, |(name, _)| name);
-    }
-    host.rsplit_once(':').map_or(host, |(name, _)| name)
-}
-
-fn is_loopback(name: &str) -> bool {
-    name.eq_ignore_ascii_case("localhost")
-        || name.to_ascii_lowercase().ends_with(".localhost")
-        || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,66 +214,91 @@ mod tests {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
+    fn key(key: &str, is_bearer: bool) -> Presented<'_> {
+        Presented { key: Cow::Borrowed(key), is_bearer }
+    }
+
     #[test]
     fn keys_are_found_wherever_clients_put_them() {
         let plain = Uri::from_static("/v1/messages");
         for (pairs, uri, want) in [
-            (vec![], Uri::from_static("/v1beta/models?key=a%2Bb"), Some(("a+b", false))),
-            (vec![("x-api-key", "a")], plain.clone(), Some(("a", false))),
-            (vec![("authorization", "Bearer b")], plain.clone(), Some(("b", true))),
-            (vec![("authorization", "bearer b")], plain.clone(), Some(("b", true))),
-            (vec![("x-goog-api-key", "c")], plain.clone(), Some(("c", false))),
-            (vec![], Uri::from_static("/v1beta/models?x=1&key=d"), Some(("d", false))),
-            (vec![("authorization", "Basic b")], plain.clone(), None),
-            (vec![("x-api-key", "")], plain, None),
+            (vec![], Uri::from_static("/v1beta/models?key=a%2Bb"), vec![key("a+b", false)]),
+            (vec![("x-api-key", "a")], plain.clone(), vec![key("a", false)]),
+            (vec![("authorization", "Bearer b")], plain.clone(), vec![key("b", true)]),
+            (vec![("authorization", "bearer b")], plain.clone(), vec![key("b", true)]),
+            (vec![("x-goog-api-key", "c")], plain.clone(), vec![key("c", false)]),
+            (vec![], Uri::from_static("/v1beta/models?x=1&key=d"), vec![key("d", false)]),
+            (vec![("authorization", "Basic b")], plain.clone(), vec![]),
+            (vec![("x-api-key", "")], plain.clone(), vec![]),
+            (
+                vec![("authorization", "Bearer b"), ("x-api-key", "a"), ("x-goog-api-key", "c")],
+                plain,
+                vec![key("c", false), key("a", false), key("b", true)],
+            ),
         ] {
-            let headers = headers(&pairs);
-            let found = presented(&headers, &uri);
-            let found = found.as_ref().map(|(key, bearer)| (&**key, *bearer));
-            assert_eq!(found, want, "{pairs:?}");
+            assert_eq!(presented(&headers(&pairs), &uri), want, "{pairs:?}");
         }
+        let many = vec![("x-api-key", "a"); 20];
+        assert_eq!(presented(&headers(&many), &Uri::from_static("/")).len(), MAX_PRESENTED);
     }
 
     #[test]
     fn only_known_keys_are_admitted_where_there_are_any() {
         let config = config("[clients]\nkeys = [\"client-1\", \"client-2\"]");
-        assert!(admit(&config, Some(("client-2", true))).is_ok());
-        assert!(admit(&config, Some(("client-3", true))).is_err());
-        assert!(admit(&config, None).is_err());
+        assert!(admit(&config, &[key("client-2", true)]).is_ok());
+        assert!(admit(&config, &[key("client-3", true)]).is_err());
+        assert!(admit(&config, &[]).is_err());
+    }
+
+    #[test]
+    fn a_foreign_key_does_not_hide_a_known_one() {
+        let keyed = config("[clients]\nkeys = [\"client-1\", \"client-2\"]");
+        let owner = |keys: &[Presented<'_>]| admit(&keyed, keys).map(|client| client.owner).ok();
+        let (foreign, one, two) = (key("sk-ant", false), key("client-1", true), key("client-2", true));
+        assert_eq!(owner(&[foreign.clone(), two.clone()]), Some(Owner::of("client-2")));
+        assert_eq!(owner(&[one, two]), Some(Owner::of("client-1")), "the first one counts");
+        assert_eq!(owner(std::slice::from_ref(&foreign)), None);
+        let own = config("[upstream]\nkind = \"developer\"");
+        match admit(&own, &[foreign, key("AIzaX", true)]).unwrap().pass {
+            Pass::ApiKey(key) => assert_eq!(key.expose(), "AIzaX"),
+            Pass::Bearer(_) | Pass::Pool => panic!("the client's own key is used"),
+        }
+    }
+
+    #[test]
+    fn counters_need_a_client_key_where_there_are_any() {
+        let keyed = config("[clients]\nkeys = [\"client-1\"]");
+        let basic = |text: &str| format!("Basic {}", STANDARD.encode(text));
+        for (value, uri, want) in [
+            ("Bearer client-1".to_owned(), "/metrics", true),
+            (basic("any:client-1"), "/", true),
+            (basic("client-1:"), "/", true),
+            (basic("any:client-2"), "/", false),
+            ("Basic client-1".to_owned(), "/", false),
+            ("none".to_owned(), "/?key=client-1", true),
+            ("none".to_owned(), "/", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, value.parse().unwrap());
+            let admitted = admit_operator(&keyed, &headers, &uri.parse().unwrap());
+            assert_eq!(admitted.is_ok(), want, "{value} {uri}");
+        }
+        let uri = Uri::from_static("/");
+        assert!(admit_operator(&config(""), &HeaderMap::new(), &uri).is_ok());
     }
 
     #[test]
     fn r126_a_clients_own_gemini_key_goes_on() {
         let own = config("[upstream]\nkind = \"developer\"");
-        let pass = |config: &Config, key| admit(config, key).map(|client| client.pass);
-        assert!(matches!(pass(&own, Some(("whatever", true))), Ok(Pass::ApiKey(_))));
+        let pass = |config: &Config, name: Option<&str>| {
+            let keys: Vec<_> = name.map(|name| key(name, true)).into_iter().collect();
+            admit(config, &keys).map(|client| client.pass)
+        };
+        assert!(matches!(pass(&own, Some("whatever")), Ok(Pass::ApiKey(_))));
         assert!(pass(&own, None).is_err());
         let pooled = config("[upstream]\napi_keys = [\"k\"]");
-        assert!(matches!(pass(&pooled, Some(("dummy", true))), Ok(Pass::Pool)));
-        assert!(matches!(pass(&pooled, Some(("AIzaX", true))), Ok(Pass::ApiKey(_))));
+        assert!(matches!(pass(&pooled, Some("dummy")), Ok(Pass::Pool)));
+        assert!(matches!(pass(&pooled, Some("AIzaX")), Ok(Pass::ApiKey(_))));
         assert!(matches!(pass(&config(""), None), Ok(Pass::Pool)));
-    }
-
-    #[track_caller]
-    fn origin(pairs: &[(&'static str, &'static str)], file: &str, want: bool) {
-        let (config, uri) = (config(file), Uri::from_static("/"));
-        let checked = check_origin(&config, config.listen.ip(), &headers(pairs), &uri);
-        assert_eq!(checked.is_ok(), want, "{pairs:?}");
-    }
-
-    #[test]
-    fn other_hosts_and_origins_are_refused_on_loopback() {
-        origin(&[("host", "127.0.0.1:8741")], "", true);
-        origin(&[("host", "localhost")], "", true);
-        origin(&[("host", "[::1]:8741")], "", true);
-        origin(&[], "", true);
-        origin(&[("host", "evil.example:8741")], "", false);
-        origin(&[("host", "gate.lan")], "[clients]\nhosts = [\"gate.lan\"]", true);
-        origin(&[("host", "127.0.0.1"), ("origin", "https://evil.example")], "", false);
-        origin(&[("host", "127.0.0.1"), ("origin", "http://localhost:3000")], "", true);
-        origin(&[("host", "127.0.0.1"), ("origin", "vscode-webview://x")], "", true);
-        origin(&[("host", "127.0.0.1"), ("origin", "null")], "", false);
-        let all = "[clients]\ncors_origins = [\"*\"]";
-        origin(&[("host", "127.0.0.1"), ("origin", "https://a.example")], all, true);
     }
 }

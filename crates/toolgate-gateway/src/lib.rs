@@ -9,8 +9,10 @@
 //! Open [`route`](crate) first, then `doors/turns.rs`, then `turn/pump.rs`. Only `config` reads what the
 //! user wrote, only `upstream` dials out, only `turn/pump.rs` moves translated stream bytes.
 
+mod admission;
 mod app;
 mod auth;
+mod budget;
 mod clock;
 pub mod config;
 mod doors;
@@ -19,6 +21,8 @@ mod lanes;
 mod line;
 mod log;
 mod metrics;
+mod origin;
+mod receive;
 mod redact;
 mod reply;
 mod route;

@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,46 @@ pub(crate) struct Line {
     busy: AtomicUsize,
     /// Something came that is not a request's whole head yet.
     is_half: AtomicBool,
+    /// How far the body of the current request has been received; a [`BodyState`].
+    body: AtomicU8,
+    /// What is read of a connection before it is closed; a [`Linger`].
+    linger: AtomicU8,
+}
+
+/// How far a request's body has been received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum BodyState {
+    /// To its end, or there is none.
+    Received,
+    /// Not to its end.
+    Unread,
+    /// Not to its end when its deadline passed.
+    Late,
+}
+
+/// What is read, and thrown away, of a client that is still sending when its connection is closed. A
+/// socket that is closed with unread data is reset, and the client may never see the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Linger {
+    /// Nothing: the client is not sending.
+    No,
+    /// Little: the client has not proved that it may use the gateway.
+    Stranger,
+    /// As much as comes in the time.
+    Client,
+}
+
+impl Linger {
+    /// Maximum number of bytes that are read, and the time for them.
+    fn limits(self) -> (usize, Duration) {
+        match self {
+            Self::No => (0, Duration::ZERO),
+            Self::Stranger => (64 << 10, Duration::from_secs(1)),
+            Self::Client => (usize::MAX, Duration::from_secs(5)),
+        }
+    }
 }
 
 /// In place of a beginning: what is sent has no end.
@@ -35,6 +75,8 @@ impl Line {
             began: AtomicU64::new(0),
             busy: AtomicUsize::new(0),
             is_half: AtomicBool::new(false),
+            body: AtomicU8::new(BodyState::Received as u8),
+            linger: AtomicU8::new(Linger::No as u8),
         })
     }
 
@@ -54,6 +96,33 @@ impl Line {
     /// It is no longer about requests and answers.
     pub(crate) fn upgrade(&self) {
         self.began.store(ENDLESS, Ordering::Relaxed);
+    }
+
+    /// Notes how far the current request's body has been received.
+    pub(crate) fn set_body(&self, state: BodyState) {
+        self.body.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// How far the current request's body has been received.
+    pub(crate) fn body(&self) -> BodyState {
+        match self.body.load(Ordering::Relaxed) {
+            state if state == BodyState::Received as u8 => BodyState::Received,
+            state if state == BodyState::Late as u8 => BodyState::Late,
+            _ => BodyState::Unread,
+        }
+    }
+
+    /// The connection is closed after this answer, though the client may still be sending.
+    pub(crate) fn linger(&self, linger: Linger) {
+        self.linger.store(linger as u8, Ordering::Relaxed);
+    }
+
+    fn lingers(&self) -> Linger {
+        match self.linger.load(Ordering::Relaxed) {
+            linger if linger == Linger::Stranger as u8 => Linger::Stranger,
+            linger if linger == Linger::Client as u8 => Linger::Client,
+            _ => Linger::No,
+        }
     }
 
     /// A request is read or answered for as long as this is kept.
@@ -83,6 +152,16 @@ impl Busy {
     pub(crate) fn begin(&self) {
         self.0.begin();
     }
+
+    /// How far the request's body has been received.
+    pub(crate) fn body(&self) -> BodyState {
+        self.0.body()
+    }
+
+    /// Notes how far the request's body has been received.
+    pub(crate) fn set_body(&self, state: BodyState) {
+        self.0.set_body(state);
+    }
 }
 
 impl Drop for Busy {
@@ -100,14 +179,27 @@ pub(crate) struct Socket {
     app: Arc<App>,
     /// Which beginning it counts from, and when it is over. There is none as long as clients read.
     alarm: Option<(u64, Pin<Box<Sleep>>)>,
+    /// Set once the sending side is closed.
+    closing: Option<Closing>,
 }
+
+/// A socket of which only the receiving side is open.
+#[derive(Debug)]
+struct Closing {
+    /// Bytes that may still be read.
+    left: usize,
+    until: Pin<Box<Sleep>>,
+}
+
+/// Bytes that are thrown away at a time.
+const DISCARDED: usize = 16 << 10;
 
 /// What the client may take to read the last of it.
 const LAST: Duration = Duration::from_secs(2);
 
 impl Socket {
     pub(crate) fn new(stream: TcpStream, line: Arc<Line>, app: Arc<App>) -> Self {
-        Self { stream, line, app, alarm: None }
+        Self { stream, line, app, alarm: None, closing: None }
     }
 
     fn wrote(
@@ -182,7 +274,33 @@ impl AsyncWrite for Socket {
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
+    /// Closes the sending side, and waits for a client that is still sending as [`Linger`] says.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let this = &mut *self;
+        let closing = match &mut this.closing {
+            Some(closing) => closing,
+            none @ None => {
+                ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+                let (left, time) = this.line.lingers().limits();
+                if left == 0 {
+                    return Poll::Ready(Ok(()));
+                }
+                none.insert(Closing { left, until: Box::pin(tokio::time::sleep(time)) })
+            }
+        };
+        let mut discarded = [0; DISCARDED];
+        // Once the limit is reached the client is left to read its answer.
+        while closing.left > 0 && !closing.until.is_elapsed() {
+            let most = closing.left.min(DISCARDED);
+            let mut into = ReadBuf::new(&mut discarded[..most]);
+            match Pin::new(&mut this.stream).poll_read(context, &mut into) {
+                Poll::Ready(Ok(())) if into.filled().is_empty() => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(())) => closing.left -= into.filled().len(),
+                // The client is gone.
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(())),
+                Poll::Pending => break,
+            }
+        }
+        closing.until.as_mut().poll(context).map(Ok)
     }
 }

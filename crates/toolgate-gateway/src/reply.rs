@@ -46,6 +46,18 @@ pub(crate) fn failure(dialect: Dialect, failure: &Failure, request_id: &str) -> 
     error(encode_error(dialect, failure, request_id))
 }
 
+/// The same error with another status. Gemini's body repeats it.
+pub(crate) fn with_status(mut reply: ErrorReply, status: StatusCode) -> ErrorReply {
+    const CODE: &[u8] = b"{\"error\":{\"code\":";
+    if let Some(rest) = reply.body.strip_prefix(CODE) {
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let code = status.as_str().bytes();
+        drop(reply.body.splice(CODE.len()..CODE.len() + digits, code));
+    }
+    reply.status = status.as_u16();
+    reply
+}
+
 /// An error that is written already.
 pub(crate) fn error(reply: ErrorReply) -> Reply {
     let ErrorReply { status, retry_after, do_not_retry, body } = reply;

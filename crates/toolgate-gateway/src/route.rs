@@ -1,39 +1,40 @@
 //! Which door a request goes through.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
-use http::header::{ACCEPT_ENCODING, HeaderName, HeaderValue, ORIGIN};
+use http::header::{
+    ACCEPT_ENCODING, ALLOW, CONNECTION, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE,
+};
 use http::{Method, Request, StatusCode};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::responses;
-use toolgate_core::translate::Dialect;
+use toolgate_core::translate::{Dialect, encode_error};
 
-use crate::app::{App, overloaded};
-use crate::auth::Owner;
+use crate::app::App;
+use crate::auth::{self, Owner};
 use crate::clock::Seed;
 use crate::doors::encoding::{Encoding, KNOWN};
-use crate::doors::{self, Visit};
+use crate::doors::{self, Visit, ops};
 use crate::identity::{self, IDENTITY_PATH};
-use crate::line::Line;
+use crate::line::{BodyState, Line, Linger};
+use crate::origin;
+use crate::receive::{Pace, receive};
 use crate::reply::{self, Reply};
 use crate::server::LocalAddress;
 use crate::turn::{Ledger, session_of};
-use crate::{auth, doors::ops};
 
 /// Answers one request. Whatever happens, the answer names the request's id.
 pub(crate) async fn answer(app: Arc<App>, line: &Arc<Line>, request: Request<Incoming>) -> Reply {
     let (request_id, seed) = app.next_request();
     let origin = request.headers().get(ORIGIN).cloned();
-    let door = door(request.method(), request.uri().path(), request.headers());
-    let mut reply = match admitted(&app, &request, door) {
-        Ok(None) => route(app.clone(), line, request, door, &request_id, seed).await,
-        Ok(Some(reply)) => unread(request, reply).await,
-        Err(failure) => {
-            let reply = refused(&app, door.dialect(), &failure, &request_id);
-            unread(request, reply).await
-        }
-    };
+    let is_complete = request.body().is_end_stream();
+    line.set_body(if is_complete { BodyState::Received } else { BodyState::Unread });
+    // Until it is known who asks.
+    line.linger(Linger::Stranger);
+    let mut reply = route(Arc::clone(&app), line, request, &request_id, seed).await;
     let headers = reply.headers_mut();
     if let Ok(id) = HeaderValue::try_from(&request_id) {
         for name in ["x-toolgate-request-id", "request-id", "x-request-id"] {
@@ -41,7 +42,7 @@ pub(crate) async fn answer(app: Arc<App>, line: &Arc<Line>, request: Request<Inc
         }
     }
     if let Some(origin) = origin
-        && origin.to_str().is_ok_and(|text| auth::allows_origin(&app.config(), text))
+        && origin.to_str().is_ok_and(|text| origin::allows_origin(&app.config(), text))
     {
         headers.insert(http::header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(http::header::VARY, HeaderValue::from_static("origin"));
@@ -52,20 +53,83 @@ pub(crate) async fn answer(app: Arc<App>, line: &Arc<Line>, request: Request<Inc
             ),
         );
     }
+    match line.body() {
+        BodyState::Received => line.linger(Linger::No),
+        // What is left of the body cannot be told from the next request.
+        BodyState::Unread => drop(headers.insert(CONNECTION, HeaderValue::from_static("close"))),
+        BodyState::Late => {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            *reply.status_mut() = StatusCode::REQUEST_TIMEOUT;
+        }
+    }
     reply
 }
 
-/// A failure that no door sees, written down.
-fn refused(app: &Arc<App>, dialect: Dialect, failure: &Failure, request_id: &str) -> Reply {
-    Ledger::new(Arc::clone(app), dialect, Owner::of(""), request_id).failed(failure);
-    reply::failure(dialect, failure, request_id)
+/// A request on its way to its endpoint.
+struct Routing<'a> {
+    app: Arc<App>,
+    line: &'a Arc<Line>,
+    request_id: &'a str,
+    dialect: Dialect,
 }
 
-/// A reply to a request whose body nobody needs.
-async fn unread(request: Request<Incoming>, reply: Reply) -> Reply {
-    doors::unread(request).await;
-    reply
+impl Routing<'_> {
+    /// A refusal before the endpoint, counted and logged.
+    fn refused(&self, failure: &Failure, status: Option<StatusCode>) -> Reply {
+        self.note(failure);
+        let reply = encode_error(self.dialect, failure, self.request_id);
+        reply::error(match status {
+            Some(status) => reply::with_status(reply, status),
+            None => reply,
+        })
+    }
+
+    fn note(&self, failure: &Failure) {
+        let owner = Owner::of("");
+        Ledger::new(Arc::clone(&self.app), self.dialect, owner, self.request_id).failed(failure);
+    }
+
+    /// A path that does not exist. OpenAI's error for what Gemini does not find is about models; this one
+    /// is about the path.
+    fn missing(&self, asked: &str) -> Reply {
+        let message = format!("there is no {asked}");
+        match self.dialect {
+            Dialect::Anthropic | Dialect::Gemini => {
+                self.refused(&Failure::new(FailureKind::NotFound, message), None)
+            }
+            Dialect::Chat | Dialect::Responses => {
+                self.note(&Failure::new(FailureKind::NotFound, message.clone()));
+                let message = format!("{message} (request id: {})", self.request_id);
+                let body = responses::error_body(&message, "invalid_request_error", None, None);
+                reply::json(StatusCode::NOT_FOUND, body)
+            }
+        }
+    }
+
+    /// A method that the path does not have.
+    fn no_method(&self, asked: &str, allowed: &'static str) -> Reply {
+        let message = format!("there is no {asked}; this path has {allowed}");
+        let failure = Failure::new(FailureKind::InvalidRequest, message);
+        let mut reply = self.refused(&failure, Some(StatusCode::METHOD_NOT_ALLOWED));
+        reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+        reply
+    }
+
+    /// Reads a short body that is not needed, so that the connection can be used again.
+    async fn discard(&self, body: &mut Incoming) {
+        if self.line.body() == BodyState::Unread
+            && body.size_hint().lower() <= DISCARDED as u64
+            && receive(body, DISCARDED, Pace::new(DISCARD_TIME), Ok::<_, Infallible>).await.is_ok()
+        {
+            self.line.set_body(BodyState::Received);
+        }
+    }
 }
+
+/// Largest body that is read though it is not needed.
+const DISCARDED: usize = 64 << 10;
+/// Time that such a body may take.
+const DISCARD_TIME: Duration = Duration::from_secs(5);
 
 /// Where a request wants to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,35 +228,6 @@ fn spoken(headers: &http::HeaderMap) -> Dialect {
     }
 }
 
-/// Checks that come before everything else. `Some`: an answer that needs nothing more.
-fn admitted(app: &App, request: &Request<Incoming>, door: Door) -> Result<Option<Reply>, Failure> {
-    let config = app.config();
-    auth::check_origin(&config, app.started.listen.ip(), request.headers(), request.uri())?;
-    if request.method() == Method::OPTIONS {
-        return Ok(Some(ops::preflight(&config, request.headers())));
-    }
-    match door {
-        Door::Health => Ok(Some(ops::health())),
-        Door::Identity => {
-            let local = request.extensions().get::<LocalAddress>().map(|address| address.0);
-            let secret = app.identity.as_ref();
-            Ok(Some(identity::answer(secret, &config, local, request.headers())))
-        }
-        Door::Ready => Ok(Some(ops::ready(app))),
-        Door::Metrics => Ok(Some(ops::metrics(app))),
-        Door::Dashboard => Ok(Some(ops::index(app, request.method(), request.headers()))),
-        Door::Telemetry => Ok(Some(reply::json(StatusCode::OK, "{}"))),
-        Door::ChatCompletions
-        | Door::CountTokens
-        | Door::Gemini
-        | Door::Messages
-        | Door::Models(_)
-        | Door::Native
-        | Door::Responses
-        | Door::Unknown(_) => Ok(None),
-    }
-}
-
 /// About how long a request's head is, as it came.
 fn head_length(request: &Request<Incoming>) -> usize {
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
@@ -202,73 +237,151 @@ fn head_length(request: &Request<Incoming>) -> usize {
         .fold(path, |sum, (name, value)| sum + name.as_str().len() + value.as_bytes().len() + 4)
 }
 
+/// The methods of a path; `None` where there is no such path.
+fn methods(door: Door, path: &str) -> Option<&'static str> {
+    match door {
+        Door::ChatCompletions
+        | Door::CountTokens
+        | Door::Messages
+        | Door::Native
+        | Door::Telemetry => Some("POST"),
+        Door::Dashboard
+        | Door::Health
+        | Door::Identity
+        | Door::Metrics
+        | Door::Models(_)
+        | Door::Ready => Some("GET, HEAD"),
+        Door::Gemini => Some(doors::gemini_methods(path)),
+        Door::Responses => doors::responses_methods(path),
+        Door::Unknown(_) => None,
+    }
+}
+
+/// Checks a request in the order of what the checks cost, and hands it to its endpoint. A request without
+/// a valid key takes no concurrency slot and no memory, and its body is not read.
 async fn route(
     app: Arc<App>,
     line: &Arc<Line>,
     request: Request<Incoming>,
-    door: Door,
     request_id: &str,
     seed: Seed,
 ) -> Reply {
+    let door = door(request.method(), request.uri().path(), request.headers());
     let dialect = door.dialect();
-    let here = Arc::clone(&app);
-    let fail = |failure: &Failure| refused(&here, dialect, failure, request_id);
-    // OpenAI's word for what Gemini does not find is a model; here it is a path.
-    let missing = |message: String| match dialect {
-        Dialect::Anthropic | Dialect::Gemini => fail(&Failure::new(FailureKind::NotFound, message)),
-        Dialect::Chat | Dialect::Responses => {
-            drop(fail(&Failure::new(FailureKind::NotFound, message.clone())));
-            let message = format!("{message} (request id: {request_id})");
-            let body = responses::error_body(&message, "invalid_request_error", None, None);
-            reply::json(StatusCode::NOT_FOUND, body)
+    let current = app.current();
+    let config = &current.config;
+    let on = Routing { app: Arc::clone(&app), line, request_id, dialect };
+    if let Err((status, failure)) = origin::check_protocol(&request) {
+        return on.refused(&failure, Some(status));
+    }
+    let length = head_length(&request);
+    if length > config.limits.header {
+        let message = format!("the request's head has {length} bytes, which is too many");
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        return on.refused(&Failure::new(FailureKind::TooLarge, message), Some(status));
+    }
+    let listens = app.started.listen.ip();
+    if let Err(failure) = origin::check_origin(config, listens, request.headers(), request.uri()) {
+        return on.refused(&failure, None);
+    }
+    let method = request.method().clone();
+    if method == Method::OPTIONS {
+        return ops::preflight(config, request.headers());
+    }
+    let asked = format!("{method} {}", request.uri().path());
+    let allowed = methods(door, request.uri().path());
+    let is_allowed = |allowed: &str| allowed.split(", ").any(|it| it == method.as_str());
+    let client = match door {
+        Door::Health | Door::Identity | Door::Ready => None,
+        Door::Dashboard | Door::Metrics | Door::Telemetry => {
+            if let Err(failure) = auth::admit_operator(config, request.headers(), request.uri()) {
+                let mut reply = on.refused(&failure, None);
+                // Browsers ask for a password.
+                let challenge = HeaderValue::from_static("Basic realm=\"toolgate\"");
+                reply.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+                return reply;
+            }
+            None
+        }
+        Door::ChatCompletions
+        | Door::CountTokens
+        | Door::Gemini
+        | Door::Messages
+        | Door::Models(_)
+        | Door::Native
+        | Door::Responses
+        | Door::Unknown(_) => {
+            let presented = auth::presented(request.headers(), request.uri());
+            match auth::admit(config, &presented) {
+                Ok(client) => Some(client),
+                Err(failure) => return on.refused(&failure, None),
+            }
         }
     };
-    let Some(room) = app.admit() else {
-        return unread(request, fail(&overloaded())).await;
+    line.linger(Linger::Client);
+    let (head, mut body) = request.into_parts();
+    let may_need_body = match door {
+        Door::Gemini => !matches!(method, Method::GET | Method::HEAD),
+        Door::ChatCompletions
+        | Door::CountTokens
+        | Door::Dashboard
+        | Door::Health
+        | Door::Identity
+        | Door::Messages
+        | Door::Metrics
+        | Door::Models(_)
+        | Door::Native
+        | Door::Ready
+        | Door::Responses
+        | Door::Telemetry
+        | Door::Unknown(_) => method == Method::POST,
     };
-    let current = app.current();
-    let length = head_length(&request);
-    if length > current.config.limits.header {
-        let message = format!("the request's head has {length} bytes, which is too many");
-        let mut reply = fail(&Failure::new(FailureKind::TooLarge, message));
-        *reply.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-        return unread(request, reply).await;
+    let needs_body = may_need_body && client.is_some() && allowed.is_some_and(is_allowed);
+    if !needs_body {
+        on.discard(&mut body).await;
     }
-    let presented = auth::presented(request.headers(), request.uri());
-    let presented = presented.as_ref().map(|(key, is_bearer)| (&**key, *is_bearer));
-    let client = match auth::admit(&current.config, presented) {
-        Ok(client) => client,
-        Err(failure) => return unread(request, fail(&failure)).await,
+    let request = Request::from_parts(head, body);
+    match allowed {
+        None => return on.missing(&asked),
+        Some(allowed) if !is_allowed(allowed) => return on.no_method(&asked, allowed),
+        Some(_) => {}
+    }
+    let Some(client) = client else {
+        return match door {
+            Door::Dashboard => ops::index(&app, &method, request.headers()),
+            Door::Metrics => ops::metrics(&app),
+            Door::Ready => ops::ready(&app),
+            Door::Health => ops::health(),
+            Door::Identity => {
+                let local = request.extensions().get::<LocalAddress>().map(|address| address.0);
+                identity::answer(app.identity.as_ref(), config, local, request.headers())
+            }
+            Door::ChatCompletions
+            | Door::CountTokens
+            | Door::Gemini
+            | Door::Messages
+            | Door::Models(_)
+            | Door::Native
+            | Door::Responses
+            | Door::Telemetry
+            | Door::Unknown(_) => reply::json(StatusCode::OK, "{}"),
+        };
     };
     if let Err(unknown) = Encoding::of(request.headers()) {
         let message = format!("the body's Content-Encoding is `{unknown}`; known are {KNOWN}");
-        let mut reply = fail(&Failure::new(FailureKind::InvalidRequest, message));
-        *reply.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        let failure = Failure::new(FailureKind::InvalidRequest, message);
+        let mut reply = on.refused(&failure, Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         reply.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(KNOWN));
-        return unread(request, reply).await;
+        return reply;
     }
-    let session = session_of(request.headers());
-    let visit = Visit {
-        app,
-        current,
-        client,
-        request_id: request_id.to_owned(),
-        seed,
-        session,
-        room: Some(Arc::new(room.on(line))),
+    let room = match app.admit(client.owner) {
+        Ok(room) => Some(Arc::new(room.on(line))),
+        Err(failure) => return on.refused(&failure, None),
     };
-    let asked = || format!("{} {}", request.method(), request.uri().path());
-    let is_post = request.method() == Method::POST;
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let session = session_of(request.headers());
+    let request_id = request_id.to_owned();
+    let visit = Visit { app, current, client, request_id, seed, session, room };
     match door {
-        Door::Messages | Door::ChatCompletions | Door::Native | Door::CountTokens if !is_post => {
-            let reply = missing(format!("{} does not exist; POST does", asked()));
-            unread(request, reply).await
-        }
-        Door::Models(_) if !reads => {
-            let reply = missing(format!("{} does not exist; GET does", asked()));
-            unread(request, reply).await
-        }
         Door::Messages | Door::ChatCompletions => doors::turn(visit, dialect, request).await,
         Door::Native => doors::native(visit, request).await,
         Door::CountTokens => doors::count_tokens(visit, request).await,
@@ -280,10 +393,7 @@ async fn route(
         | Door::Identity
         | Door::Metrics
         | Door::Ready
-        | Door::Telemetry => reply::json(StatusCode::OK, "{}"),
-        Door::Unknown(_) => {
-            let reply = missing(format!("there is no {}", asked()));
-            unread(request, reply).await
-        }
+        | Door::Telemetry
+        | Door::Unknown(_) => on.missing(&asked),
     }
 }

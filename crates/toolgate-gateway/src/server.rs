@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
 use crate::app::App;
+use crate::config::Limits;
 use crate::lanes::Lanes;
 use crate::line::{Line, Socket};
 use crate::reply::Body;
@@ -33,9 +34,6 @@ pub struct Server {
 /// Address of the connection that a request came on, as this side sees it; an extension of requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalAddress(pub(crate) SocketAddr);
-
-/// How long a client may take to send a request's head.
-const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often to look whether a burst of requests is over.
 const LOOK: Duration = Duration::from_secs(1);
@@ -111,7 +109,7 @@ impl Server {
 
 /// Serves one connection to its end.
 async fn serve(app: Arc<App>, stream: TcpStream, stop: watch::Receiver<bool>) {
-    let header = app.config().limits.header;
+    let Limits { header, receive, .. } = app.config().limits;
     let local = stream.local_addr().ok();
     let line = Line::new();
     let socket = Socket::new(stream, Arc::clone(&line), Arc::clone(&app));
@@ -136,7 +134,7 @@ async fn serve(app: Arc<App>, stream: TcpStream, stop: watch::Receiver<bool>) {
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
+        .header_read_timeout(receive)
         // What is a little too long gets an answer that says so.
         .max_buf_size((header * 2).max(1 << 16))
         .serve_connection(TokioIo::new(socket), service)

@@ -31,17 +31,46 @@ async fn simulated(config: Config) -> Running {
     start_with(config, Options { simulator, ..Options::default() }).await.unwrap()
 }
 
-/// A page that hides where it comes from is a stranger too.
+/// Only the gateway's own pages may call it, over HTTP and over a WebSocket.
 #[tokio::test]
-async fn strangers_origins_are_refused_on_every_door() {
+async fn foreign_origins_are_refused_at_every_endpoint() {
     let lab = Lab::new().await;
-    for origin in ["null", "https://evil.example"] {
+    for origin in [
+        "null",
+        "https://evil.example",
+        "http://localhost:3000",
+        "http://evil.localhost",
+        "file://",
+        "chrome-extension://abc",
+    ] {
         let headers = [("origin", origin), ("content-type", "text/plain")];
         for path in ["/v1/messages", "/v1/responses", GEMINI, "/metrics"] {
             let got = lab.send(Method::POST, path, &headers, plain().to_string()).await;
             assert_eq!(got.status.as_u16(), 403, "{path} {origin}");
         }
+        assert_eq!(upgrade(&lab, origin).await, 403, "{origin}");
     }
+    let own = format!("http://{}", lab.gateway.addr);
+    let got = lab.send(Method::POST, GEMINI, &[("origin", &own)], plain().to_string()).await;
+    assert!(got.status.is_success(), "{}", got.text());
+    assert_eq!(upgrade(&lab, &own).await, 101);
+}
+
+/// The status of a request for a WebSocket by a page of this origin.
+async fn upgrade(lab: &Lab, origin: &str) -> u16 {
+    let headers = [
+        ("origin", origin),
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let mut request = http::Request::get(format!("{}/v1/responses", lab.url));
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let request = request.body(http_body_util::Full::default()).unwrap();
+    lab.http.request(request).await.unwrap().status().as_u16()
 }
 
 /// Law 8: Google repeats keys in some errors; clients and logs do not get them.
@@ -127,7 +156,7 @@ async fn refusals_at_the_door_are_counted() {
     lab.send(Method::POST, "/v1/messages", &[("origin", "https://evil.example")], "{}").await;
     let long = [("x-api-key", "right-key"), ("x-long", &"x".repeat(70_000))];
     lab.send(Method::POST, "/v1/messages", &long, "{}").await;
-    let metrics = lab.get("/metrics").await.text();
+    let metrics = lab.send(Method::GET, "/metrics", &[("x-api-key", "right")], "").await.text();
     for kind in ["authentication", "not_found", "permission", "too_large"] {
         let line = format!("toolgate_failures_total{{kind=\"{kind}\"}} 1\n");
         assert!(metrics.contains(&line), "{line} in {metrics}");

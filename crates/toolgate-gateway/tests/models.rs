@@ -89,11 +89,12 @@ async fn models_are_only_read() {
     for path in ["/v1/models", "/v1/models/gemini-3.6-flash"] {
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let got = lab.send(method.clone(), path, &[], "{}").await;
-            assert_eq!(got.status.as_u16(), 404, "{method} {path}: {}", got.text());
+            assert_eq!(got.status.as_u16(), 405, "{method} {path}: {}", got.text());
+            assert_eq!(got.header("allow"), Some("GET, HEAD"));
             assert_eq!(got.json()["error"]["code"], Value::Null, "not a missing model");
             let got = lab.send(method.clone(), path, &VERSION, "{}").await;
-            assert_eq!(got.status.as_u16(), 404, "{method} {path}: {}", got.text());
-            assert_eq!(got.json()["error"]["type"], "not_found_error", "{}", got.text());
+            assert_eq!(got.status.as_u16(), 405, "{method} {path}: {}", got.text());
+            assert_eq!(got.json()["error"]["type"], "invalid_request_error", "{}", got.text());
         }
         let got = lab.send(Method::HEAD, path, &[], "").await;
         assert!(got.status.is_success() && got.body.is_empty(), "{}", got.text());

@@ -12,6 +12,7 @@ use tracing_subscriber::filter::LevelFilter;
 use super::layers::Layers;
 use super::models::Models;
 use super::places::state_folder;
+use crate::admission::MEMORY_PER_BODY;
 
 /// Everything that was decided before the first request.
 #[derive(Clone, Debug)]
@@ -158,6 +159,12 @@ pub struct Limits {
     pub header: usize,
     /// Requests at a time.
     pub concurrency: usize,
+    /// Requests of one key at a time, where it is limited.
+    pub concurrency_per_key: Option<usize>,
+    /// Memory for bodies and their translation, in bytes.
+    pub memory: u64,
+    /// Time without progress after which a request that is being received is dropped.
+    pub receive: Duration,
     /// How long running turns may go on after SIGTERM.
     pub drain: Duration,
 }
@@ -332,6 +339,18 @@ impl Config {
                 body: bytes("limits.body_mib", 20)?,
                 header: bytes("limits.header_kib", 10)?,
                 concurrency: bytes("limits.concurrency", 0)?,
+                concurrency_per_key: match layers.number("limits.concurrency_per_key")? {
+                    0 => None,
+                    _ => Some(bytes("limits.concurrency_per_key", 0)?),
+                },
+                memory: memory(layers, bytes("limits.body_mib", 20)? as u64, &wrong)?,
+                receive: match seconds("limits.receive_seconds")? {
+                    Duration::ZERO => {
+                        let reason = "must be at least 1".to_owned();
+                        return Err(wrong("limits.receive_seconds", reason));
+                    }
+                    time => time,
+                },
                 drain: seconds("limits.drain_seconds")?,
             },
             ping: seconds("liveness.ping_seconds")?,
@@ -491,6 +510,28 @@ fn upstream(
         retry_wait: layers.time("upstream.retry_wait_seconds")?,
         rescue_retries: count("upstream.rescue_retries")?,
     })
+}
+
+/// Memory budget in bytes.
+fn memory(
+    layers: &Layers,
+    body: u64,
+    wrong: &dyn Fn(&str, String) -> ConfigError,
+) -> Result<u64, ConfigError> {
+    let key = "limits.memory_mib";
+    let least = body.saturating_mul(MEMORY_PER_BODY);
+    match layers.number(key)?.checked_mul(1 << 20) {
+        Some(0) => Ok(least),
+        Some(memory) if memory < least => {
+            let reason = format!(
+                "must be at least {} ({MEMORY_PER_BODY} times limits.body_mib), or 0",
+                least >> 20
+            );
+            Err(wrong(key, reason))
+        }
+        Some(memory) => Ok(memory),
+        None => Err(wrong(key, "is out of range".to_owned())),
+    }
 }
 
 /// Thirty-two bytes from sixty-four hexadecimal digits.
@@ -656,6 +697,8 @@ mod tests {
             "[clients]\nkeys = [\"client-key\", \"short\"]",
             "has a key of fewer than 8 characters",
         );
+        refused("[limits]\nmemory_mib = 100", "must be at least 2048 (64 times limits.body_mib)");
+        refused("[limits]\nreceive_seconds = 0", "must be at least 1");
         refused("[limit]\nbody_mib = 1", "did you mean `limits`?");
         refused("[upstrem]\nretries = 1", "did you mean `upstream`?");
         refused("limits = 3", "`limits` (from toolgate.toml) must be a section: [limits]");

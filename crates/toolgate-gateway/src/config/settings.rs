@@ -224,20 +224,22 @@ pub const SETTINGS: &[Setting] = &[
         "clients.keys",
         &["TOOLGATE_CLIENT_KEYS"],
         "[\"tg-…\"]",
-        "The keys that clients must present, of at least 8 characters. Without any, everybody who\n\
-         reaches the port may use it.",
+        "The keys that clients must present, also for / and /metrics; at least 8 characters each. Without\n\
+         any, every client that reaches the port may use it.",
     ),
     setting(
         "clients.hosts",
         &["TOOLGATE_CLIENT_HOSTS"],
         "[]",
-        "Host names, beside loopback ones, that requests may name in their Host header.",
+        "Host names of this gateway beside loopback ones: requests may name them in their Host header, and\n\
+         pages that it serves under them may call it.",
     ),
     setting(
         "clients.cors_origins",
         &["TOOLGATE_CORS_ORIGINS"],
         "[]",
-        "Web origins that may call from a browser; \"*\" for all. None by default.",
+        "Other web origins that may call from a browser, over HTTP and over a WebSocket, such as\n\
+         \"http://localhost:3000\" or \"vscode-webview://…\"; \"*\" for all. By default only the gateway's own.",
     ),
     number(
         "limits.body_mib",
@@ -258,7 +260,33 @@ pub const SETTINGS: &[Setting] = &[
         &["TOOLGATE_CONCURRENCY"],
         "4096",
         (1, 1 << 20),
-        "The most requests at a time; more are refused as overloaded.",
+        "The most requests at a time; more are refused as overloaded. With several clients.keys, a key may\n\
+         have as many in progress as there are free: one busy key gets half of them, two a third each.",
+    ),
+    number(
+        "limits.concurrency_per_key",
+        &["TOOLGATE_CONCURRENCY_PER_KEY"],
+        "0",
+        (0, 1 << 20),
+        "The most requests of one key at a time; more get a 429. 0: no more than its fair share.",
+    ),
+    number(
+        "limits.memory_mib",
+        &["TOOLGATE_MEMORY_MIB"],
+        "0",
+        (0, 1 << 20),
+        "Memory for request bodies and their translation, in MiB, counted as decompressed: twice a body's\n\
+         size while its turn lasts, and 16 times while it is translated. A request that finds no room waits\n\
+         for up to 10 s and is then refused as overloaded; each key has its fair share, as of concurrency.\n\
+         0: 64 times body_mib, which is also the minimum.",
+    ),
+    number(
+        "limits.receive_seconds",
+        &["TOOLGATE_RECEIVE_SECONDS"],
+        "30",
+        (1, 3600),
+        "How long a client may send nothing in the middle of a head, a body or a WebSocket message, and\n\
+         how long it may take in all, beside a second for each 16 KiB received.",
     ),
     number(
         "limits.drain_seconds",

@@ -1,19 +1,19 @@
-//! Bodies that come compressed.
+//! Compressed request bodies.
 //!
-//! A few kilobytes can hold as many megabytes as a body may have. Only a few bodies are decompressed at a
-//! time, and of those that swell out of all proportion only a few are there at a time, to the end of
-//! their turns. Whoever comes when there is no room waits.
+//! A few kilobytes can hold as many megabytes as a body may have. A body reserves memory for what it is
+//! expected to hold before it is received, and more as it grows; where there is none, it is refused.
 
 use std::io::Read;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolgate_core::canon::{Failure, FailureKind};
+
+use crate::admission::BodyRoom;
+use crate::budget::Reservation;
 
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,30 +42,6 @@ impl Encoding {
         }
     }
 
-    /// The body as it was, unless it is larger than `limit`.
-    fn decode(self, body: &[u8], limit: usize) -> Result<Bytes, Failure> {
-        let name = self.name();
-        let broken = |why: &dyn std::fmt::Display| {
-            let message = format!("the body is not {name}, as its Content-Encoding says: {why}");
-            Failure::new(FailureKind::InvalidRequest, message)
-        };
-        let mut decoder: Box<dyn Read + '_> = match self {
-            Self::Deflate => Box::new(ZlibDecoder::new(body)),
-            Self::Gzip => Box::new(MultiGzDecoder::new(body)),
-            Self::Zstd => {
-                let decoder = StreamingDecoder::new(body).map_err(|error| broken(&error))?;
-                if window(body, &decoder.decoder) > limit.max(USUAL) as u64 {
-                    return Err(too_large(limit));
-                }
-                Box::new(decoder)
-            }
-        };
-        // One byte more tells a body of just this size from a larger one.
-        let out = read(&mut decoder, body.len().saturating_mul(4), limit.saturating_add(1))
-            .map_err(|error| broken(&error))?;
-        if out.len() > limit { Err(too_large(limit)) } else { Ok(Bytes::from(out)) }
-    }
-
     fn name(self) -> &'static str {
         match self {
             Self::Deflate => "deflate",
@@ -75,90 +51,143 @@ impl Encoding {
     }
 }
 
-/// So many bodies are decompressed at a time, and so many that swell are there at a time.
-const AT_A_TIME: usize = 4;
-/// What a body may have in any case before it is one that swells: 8 MiB.
-const USUAL: usize = 8 << 20;
-/// How many times what came it may have. Conversations hardly ever reach that.
-const SWELLING: usize = 16;
+/// Bodies are expected to be this many times as large as what came.
+const EXPECTED_RATIO: usize = 8;
+/// Window that a zstd frame may have whatever the body limit is: 8 MiB.
+const ZSTD_WINDOW: usize = 8 << 20;
+/// Bytes that are decompressed at a time.
+const CHUNK: usize = 32 << 10;
 
-/// Room for bodies that come compressed.
-#[derive(Debug)]
-pub(crate) struct Decoders {
-    working: Semaphore,
-    swollen: Arc<Semaphore>,
+/// Length that a compressed body is expected to have, for the room that it gets at first.
+pub(super) fn expected(length: usize, limit: usize) -> usize {
+    length.saturating_mul(EXPECTED_RATIO).min(limit)
 }
 
-impl Default for Decoders {
-    fn default() -> Self {
-        let swollen = Arc::new(Semaphore::new(AT_A_TIME));
-        Self { working: Semaphore::new(AT_A_TIME), swollen }
-    }
-}
-
-impl Decoders {
-    /// The body as it was, unless it is larger than `limit`, when there is room for it.
-    pub(crate) async fn decode(
-        &self,
-        encoding: Encoding,
-        body: Bytes,
-        limit: usize,
-    ) -> Result<Bytes, Failure> {
-        let usual = body.len().saturating_mul(SWELLING).max(USUAL).min(limit);
-        match self.worked(encoding, body.clone(), usual).await {
-            Err(failure) if failure.kind == FailureKind::TooLarge && usual < limit => {}
-            decoded => return decoded,
+/// Decompresses a body of at most `limit` bytes on a thread of its own. `room` holds the compressed body
+/// and grows with the other; what remains reserved is what the caller gets.
+pub(super) async fn decode(
+    encoding: Encoding,
+    body: Vec<u8>,
+    room: BodyRoom,
+    limit: usize,
+) -> Result<(Bytes, Reservation), Failure> {
+    let work = move || {
+        let mut out = Output { bytes: Vec::new(), compressed: body.len(), limit, room };
+        match out.decode(encoding, &body) {
+            Ok(()) => Ok(out.room.hold(out.bytes)),
+            Err(Stop::Refused(failure)) => Err(failure),
+            Err(Stop::Broken(why)) => {
+                let name = encoding.name();
+                let message =
+                    format!("the body is not {name}, as its Content-Encoding says: {why}");
+                Err(Failure::new(FailureKind::InvalidRequest, message))
+            }
         }
-        // None of the semaphores is ever closed.
-        let room = Arc::clone(&self.swollen).acquire_owned().await.ok();
-        let bytes = self.worked(encoding, body, limit).await?;
-        Ok(Bytes::from_owner(Swollen { bytes, _room: room }))
-    }
-
-    async fn worked(
-        &self,
-        encoding: Encoding,
-        body: Bytes,
-        limit: usize,
-    ) -> Result<Bytes, Failure> {
-        let _room = self.working.acquire().await;
-        // Megabytes take a while; nobody else's turn shall wait for that.
-        let work = tokio::task::spawn_blocking(move || encoding.decode(&body, limit));
-        work.await.unwrap_or_else(|error| {
-            let message = format!("the body cannot be decompressed: {error}");
-            Err(Failure::new(FailureKind::Internal, message))
-        })
-    }
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        let message = format!("the body cannot be decompressed: {error}");
+        Err(Failure::new(FailureKind::Internal, message))
+    })
 }
 
-/// A body that has its room for as long as anybody has something of it.
-struct Swollen {
-    bytes: Bytes,
-    _room: Option<OwnedSemaphorePermit>,
+/// A body that is being decompressed.
+struct Output {
+    bytes: Vec<u8>,
+    compressed: usize,
+    limit: usize,
+    room: BodyRoom,
 }
 
-impl AsRef<[u8]> for Swollen {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
+/// Reason why a body was not decompressed.
+enum Stop {
+    Broken(String),
+    Refused(Failure),
+}
+
+impl Stop {
+    fn broken(error: impl std::fmt::Display) -> Self {
+        Self::Broken(error.to_string())
     }
 }
 
-/// Reads up to `most` bytes, for which it takes no more memory than `most`.
-fn read(source: &mut dyn Read, guess: usize, most: usize) -> std::io::Result<Vec<u8>> {
-    let (mut out, mut filled) = (vec![0; guess.clamp(1, most)], 0);
-    while filled < most {
-        if filled == out.len() {
-            let more = filled.min(most - filled);
-            out.reserve_exact(more);
-            out.resize(filled + more, 0);
-        }
-        match source.read(&mut out[filled..])? {
-            0 => break,
-            read => filled += read,
+impl Output {
+    fn decode(&mut self, encoding: Encoding, body: &[u8]) -> Result<(), Stop> {
+        match encoding {
+            Encoding::Deflate => {
+                let mut decoder = ZlibDecoder::new(body);
+                self.read(&mut decoder)?;
+                if decoder.total_in() == body.len() as u64 {
+                    Ok(())
+                } else {
+                    Err(Stop::broken("something follows its end"))
+                }
+            }
+            // It reads all members, and refuses what is none.
+            Encoding::Gzip => self.read(&mut MultiGzDecoder::new(body)),
+            Encoding::Zstd => self.decode_zstd(body),
         }
     }
-    out.truncate(filled);
-    Ok(out)
+
+    /// Decompresses all frames.
+    fn decode_zstd(&mut self, mut rest: &[u8]) -> Result<(), Stop> {
+        let mut decoder = FrameDecoder::new();
+        let mut is_first = true;
+        while is_first || !rest.is_empty() {
+            is_first = false;
+            if let Some(after) = after_skippable(rest) {
+                rest = after.map_err(Stop::broken)?;
+                continue;
+            }
+            let frame = rest;
+            let mut frame_decoder = StreamingDecoder::new_with_decoder(&mut rest, &mut decoder)
+                .map_err(Stop::broken)?;
+            if window(frame, frame_decoder.decoder) > self.limit.max(ZSTD_WINDOW) as u64 {
+                return Err(Stop::Refused(too_large(self.limit)));
+            }
+            self.read(&mut frame_decoder)?;
+        }
+        Ok(())
+    }
+
+    /// Appends what `source` holds.
+    fn read(&mut self, source: &mut dyn Read) -> Result<(), Stop> {
+        let mut chunk = [0; CHUNK];
+        loop {
+            let count = source.read(&mut chunk).map_err(Stop::broken)?;
+            let Some(chunk) = chunk.get(..count).filter(|chunk| !chunk.is_empty()) else {
+                return Ok(());
+            };
+            self.push(chunk).map_err(Stop::Refused)?;
+        }
+    }
+
+    fn push(&mut self, chunk: &[u8]) -> Result<(), Failure> {
+        let length = self.bytes.len() + chunk.len();
+        if length > self.limit {
+            return Err(too_large(self.limit));
+        }
+        if length > self.bytes.capacity() {
+            let all = self.compressed.saturating_add(length);
+            let room = self.room.grow(all, self.compressed.saturating_add(self.limit))?;
+            let capacity = room.saturating_sub(self.compressed).clamp(length, self.limit);
+            self.bytes.reserve_exact(capacity - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(chunk);
+        Ok(())
+    }
+}
+
+/// What follows a skippable frame; `None` where there is none.
+fn after_skippable(frame: &[u8]) -> Option<Result<&[u8], &'static str>> {
+    let (magic, rest) = frame.split_first_chunk::<4>()?;
+    if u32::from_le_bytes(*magic) & !0xf != 0x184D_2A50 {
+        return None;
+    }
+    let after = rest.split_first_chunk::<4>().and_then(|(length, rest)| {
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        rest.get(length..)
+    });
+    Some(after.ok_or("it ends within a skippable frame"))
 }
 
 /// How much of a zstd frame its decoder keeps beside what it gives out: what the frame itself says.

@@ -35,10 +35,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let query = forwarded_query(head.uri.query().unwrap_or(""), pass);
     let (asked, query) = match read_path(&path).and_then(|asked| Ok((asked, query?))) {
         Ok(read) => read,
-        Err(failure) => {
-            super::unread(Request::from_parts(head, body)).await;
-            return visit.fail(DIALECT, &failure);
-        }
+        Err(failure) => return visit.fail(DIALECT, &failure),
     };
     let form = form_of(&asked.verb, query.is_sse);
     let headers = forwarded_headers(&head.headers, pass);
@@ -200,6 +197,16 @@ pub(crate) async fn native(visit: Visit, request: Request<Incoming>) -> Reply {
     match turns::run(&visit, &ask).await {
         Ok(outcome) => turns::shown(&visit, outcome, keeper).await,
         Err(failure) => reply::failure(DIALECT, &failure, &visit.request_id),
+    }
+}
+
+/// Methods of one of Gemini's paths. A path that Gemini does not have allows all of them: the handler
+/// refuses it with Google's error.
+pub(crate) fn methods(path: &str) -> &'static str {
+    match read_path(path) {
+        Ok(asked) if !asked.verb.is_empty() => "POST",
+        // Google decides which methods a model has.
+        Ok(_) | Err(_) => "GET, HEAD, POST, PATCH, DELETE",
     }
 }
 

@@ -12,9 +12,10 @@ mod responses;
 pub(crate) mod turns;
 mod visit;
 
-pub(crate) use encoding::Decoders;
-pub(crate) use gemini::{gemini, native};
+pub(crate) use gemini::{gemini, methods as gemini_methods, native};
 pub(crate) use models::models;
-pub(crate) use responses::{LiveAnswers, is_unfinished, progress, responses};
+pub(crate) use responses::{
+    LiveAnswers, is_unfinished, methods as responses_methods, progress, responses,
+};
 pub(crate) use turns::{count_tokens, turn};
-pub(crate) use visit::{Visit, unread};
+pub(crate) use visit::{Visit, late};

@@ -7,8 +7,8 @@ use http::header::{
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::app::App;
-use crate::auth;
 use crate::config::Config;
+use crate::origin;
 use crate::reply::{self, Reply};
 
 /// The process lives.
@@ -65,7 +65,7 @@ pub(crate) fn preflight(config: &Config, headers: &HeaderMap) -> Reply {
     let origin = headers.get(ORIGIN).and_then(|value| value.to_str().ok());
     let to = reply.headers_mut();
     to.insert(ALLOW, methods.clone());
-    if origin.is_some_and(|origin| auth::allows_origin(config, origin)) {
+    if origin.is_some_and(|origin| origin::allows_origin(config, origin)) {
         to.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
         to.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*, authorization"));
         to.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Request;
-use http::header::{CONTENT_LENGTH, EXPECT};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use http::{Request, StatusCode};
+use hyper::body::{Body as _, Incoming};
 use toolgate_core::canon::{ErrorReply, Failure, FailureKind, Stamp};
-use toolgate_core::translate::Dialect;
+use toolgate_core::translate::{Dialect, encode_error};
 
-use super::encoding::{Encoding, too_large};
-use crate::app::{Admitted, App, Current};
+use super::encoding::{self, Encoding, too_large};
+use crate::admission::Admitted;
+use crate::app::{App, Current};
 use crate::auth::Client;
 use crate::clock::Seed;
+use crate::line::{BodyState, Busy};
+use crate::receive::{Pace, Unreceived, receive};
 use crate::reply::{self, Reply};
 use crate::session::{Refused, away};
 use crate::tasks::LEAVING;
@@ -48,7 +49,17 @@ impl Visit {
     /// A failure in the client's dialect, written down.
     pub(crate) fn fail(&self, dialect: Dialect, failure: &Failure) -> Reply {
         self.ledger(dialect).failed(failure);
-        reply::failure(dialect, failure, &self.request_id)
+        let reply = encode_error(dialect, failure, &self.request_id);
+        reply::error(self.with_status(reply))
+    }
+
+    /// The error with the status of a request that was not received in time, where it is one.
+    fn with_status(&self, reply: ErrorReply) -> ErrorReply {
+        let connection = self.room.as_ref().and_then(|room| room.connection());
+        match connection.map(Busy::body) {
+            Some(BodyState::Late) => reply::with_status(reply, StatusCode::REQUEST_TIMEOUT),
+            Some(BodyState::Received | BodyState::Unread) | None => reply,
+        }
     }
 
     /// A refusal of the session's in the client's dialect, written down.
@@ -66,7 +77,7 @@ impl Visit {
             Refused::Failed(_) | Refused::Missing { .. } | Refused::Thread(_) => refused,
         };
         self.ledger(dialect).failed(&refused.failure());
-        refused.reply(dialect, &self.request_id)
+        self.with_status(refused.reply(dialect, &self.request_id))
     }
 
     /// Resolves when the gateway is about to end and has no more time for what is not whole.
@@ -75,70 +86,81 @@ impl Visit {
         tokio::time::sleep(LEAVING).await;
     }
 
-    /// Reads the body, up to the limit.
+    /// Receives the body, decompressed, up to the limit.
     pub(crate) async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
-        let limit = self.current.config.limits.body;
-        let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-        let announced = announced.and_then(|text| text.parse::<usize>().ok());
-        if announced.is_some_and(|length| length > limit) {
-            unread(request).await;
-            return Err(too_large(limit));
+        let limits = self.current.config.limits;
+        let announced = request.body().size_hint().exact();
+        let announced = announced.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+        if announced.is_some_and(|length| length > limits.body) {
+            return Err(too_large(limits.body));
         }
         // What is not known was refused before.
         let encoding = Encoding::of(request.headers()).ok().flatten();
-        let patience = UPLOAD + Duration::from_secs((announced.unwrap_or(limit) >> 14) as u64);
+        let wire = announced.unwrap_or(UNSIZED_START);
+        let expected = match encoding {
+            Some(_) => wire.saturating_add(encoding::expected(wire, limits.body)),
+            None => wire,
+        };
+        let (owner, admission) = (self.client.owner, &self.app.admission);
+        let mut room = admission.body(owner, expected).await?;
         let mut body = request.into_body();
-        let read = tokio::time::timeout(patience, Limited::new(&mut body, limit).collect());
-        let read = tokio::select! {
+        let more = |length: usize| {
+            let room = room.grow(length, limits.body)?;
+            Ok(announced.unwrap_or(room))
+        };
+        let received = receive(&mut body, limits.body, Pace::new(limits.receive), more);
+        let received = tokio::select! {
             biased;
-            read = read => read,
+            received = received => received,
             () = self.leaving() => {
                 let message = "the gateway is about to end, and the body is not whole";
                 return Err(Failure::new(FailureKind::Overloaded, message));
             }
         };
-        let Ok(read) = read else {
-            let message = format!("the body did not come within {} s", patience.as_secs());
-            return Err(Failure::new(FailureKind::InvalidRequest, message));
-        };
-        let body = match read {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => {
-                discard(&mut body).await;
-                return Err(too_large(limit));
+        let received = match received {
+            Ok(received) => received,
+            Err(Unreceived::TooLarge) => return Err(too_large(limits.body)),
+            Err(Unreceived::NoRoom(failure)) => return Err(failure),
+            Err(Unreceived::Broken(error)) => return Err(unreadable(&error)),
+            Err(Unreceived::Late) => {
+                self.set_body(BodyState::Late);
+                return Err(late(limits.receive));
             }
-            Err(error) => return Err(unreadable(&*error)),
         };
-        let body = match encoding {
-            None => body,
-            Some(encoding) => self.app.decoders.decode(encoding, body, limit).await?,
+        self.set_body(BodyState::Received);
+        let (body, copies) = match encoding {
+            None => room.hold(received),
+            Some(encoding) => {
+                let place = admission.decompression(owner, expected).await?;
+                let decoded = encoding::decode(encoding, received, room, limits.body).await?;
+                drop(place);
+                decoded
+            }
         };
-        if let Some(room) = &self.room {
-            room.begin();
+        if let Some(admitted) = &self.room {
+            admitted.hold(copies);
+            admitted.begin();
         }
         Ok(body)
     }
-}
 
-/// How long a body may take to come, beside a second for each 16 KiB.
-const UPLOAD: Duration = Duration::from_secs(30);
-
-/// How long a client may go on sending what nobody will read.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Reads the body of a request that is turned away, unless the client asks first and sends nothing.
-pub(crate) async fn unread(request: Request<Incoming>) {
-    if !request.headers().contains_key(EXPECT) {
-        discard(&mut request.into_body()).await;
+    fn set_body(&self, state: BodyState) {
+        if let Some(connection) = self.room.as_ref().and_then(|room| room.connection()) {
+            connection.set_body(state);
+        }
     }
 }
 
-/// Reads the rest of a body. A connection that is closed before is reset, and the client never sees
-/// the answer.
-async fn discard(body: &mut Incoming) {
-    let rest = async { while let Some(Ok(_)) = body.frame().await {} };
-    // Whoever takes longer is cut off.
-    drop(tokio::time::timeout(PATIENCE, rest).await);
+/// Room that a body of unknown length gets at first.
+const UNSIZED_START: usize = 64 << 10;
+
+/// A body or message that was not complete when its deadline passed.
+pub(crate) fn late(idle: Duration) -> Failure {
+    let message = format!(
+        "the request was not received in time: at most {} s without a byte, and at least 16 KiB a second (limits.receive_seconds)",
+        idle.as_secs()
+    );
+    Failure::new(FailureKind::Timeout, message)
 }
 
 fn unreadable(error: &dyn std::error::Error) -> Failure {

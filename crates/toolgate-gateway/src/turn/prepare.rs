@@ -98,6 +98,12 @@ impl Ask {
             lesson: Learned::default(),
         }
     }
+
+    /// Bytes that are translated: the body, and what the store adds to it.
+    fn length(&self) -> usize {
+        let before = self.before.turns.iter().chain(&self.before.tools);
+        before.fold(self.body.len(), |sum, (_, text)| sum.saturating_add(text.len()))
+    }
 }
 
 /// What came of looking into it.
@@ -127,6 +133,7 @@ pub(crate) async fn prepare(
     ask: &Ask,
     session: Option<&str>,
 ) -> Result<Prepared, Failure> {
+    let _memory = app.admission.translation(ask.owner, ask.length()).await?;
     let understood = understand(app, current, ask, session).await?;
     let Understood { request, echo, mut losses, target, trace, key, scope } = understood;
     let learned = learned(app, ask, scope, &target, &request);
@@ -160,6 +167,7 @@ pub(crate) async fn count_tokens(
     current: &Current,
     ask: &Ask,
 ) -> Result<(Target, Option<usize>, Bytes), Failure> {
+    let _memory = app.admission.translation(ask.owner, ask.length()).await?;
     let understood = understand(app, current, ask, None).await?;
     let Understood { request, target, key, scope, .. } = understood;
     let learned = learned(app, ask, scope, &target, &request);

@@ -29,7 +29,7 @@ pub(crate) struct Lab {
     pub(crate) sim: RunningSim,
     pub(crate) gateway: Running,
     pub(crate) url: String,
-    http: Client<HttpConnector, Full<Bytes>>,
+    pub(crate) http: Client<HttpConnector, Full<Bytes>>,
 }
 
 impl Lab {

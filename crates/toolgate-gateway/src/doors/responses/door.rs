@@ -50,6 +50,20 @@ pub(crate) async fn responses(visit: Visit, request: Request<Incoming>) -> Reply
     }
 }
 
+/// The methods of a path of the Responses API; `None` where there is no such path.
+pub(crate) fn methods(path: &str) -> Option<&'static str> {
+    let path = path.trim_end_matches('/');
+    let steps: Vec<&str> = path.split('/').skip(2).collect();
+    match steps.as_slice() {
+        ["responses"] | ["conversations", _, "items"] => Some("GET, POST"),
+        ["responses", "compact"] | ["responses", _, "cancel"] | ["conversations"] => Some("POST"),
+        ["responses", _] | ["conversations", _, "items", _] => Some("GET, DELETE"),
+        ["responses", _, "input_items"] => Some("GET"),
+        ["conversations", _] => Some("GET, POST, DELETE"),
+        _ => None,
+    }
+}
+
 /// A name as it was before it was put into an address.
 pub(super) fn decoded(name: &str) -> String {
     String::from_utf8(percent_decoded(name)).unwrap_or_else(|_| name.to_owned())

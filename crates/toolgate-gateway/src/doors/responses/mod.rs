@@ -12,12 +12,13 @@ mod compact;
 mod conversations;
 mod create;
 mod door;
+mod inbound;
 mod live;
 mod page;
 mod prewarm;
 mod socket;
 mod stored;
 
-pub(crate) use door::responses;
+pub(crate) use door::{methods, responses};
 pub(crate) use live::{LiveAnswers, is_unfinished, progress};
 pub(super) use page::parameter;

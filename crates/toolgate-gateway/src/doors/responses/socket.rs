@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -31,18 +32,18 @@ use toolgate_core::responses;
 use toolgate_core::translate::encode_error;
 
 use super::door::DIALECT;
+use super::inbound::{Counted, Inbound};
 use super::prewarm;
-use crate::app::overloaded;
+use crate::admission::BodyRoom;
 use crate::auth;
 use crate::doors::Visit;
 use crate::doors::encoding::too_large;
 use crate::doors::turns::{self, Answered, Keeping};
-use crate::doors::visit::PATIENCE;
 use crate::reply::{self, Reply};
 use crate::session::{self, Local};
 use crate::turn::Ask;
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+type Socket = WebSocketStream<Counted<TokioIo<Upgraded>>>;
 
 /// Requests that may wait for the running one. Who sends more has to wait.
 const WAITING: usize = 64;
@@ -62,9 +63,11 @@ pub(super) fn open(visit: Visit, mut request: Request<Incoming>) -> Reply {
         let limit = visit.current.config.limits.body;
         let mut config = WebSocketConfig::default().read_buffer_size(16 << 10).write_buffer_size(0);
         (config.max_message_size, config.max_frame_size) = (Some(limit), Some(limit));
-        let io = TokioIo::new(upgraded);
+        let (app, owner) = (Arc::clone(&visit.app), visit.client.owner);
+        let inbound = Inbound::new(app, owner, visit.current.config.limits.receive);
+        let io = Counted::new(TokioIo::new(upgraded), inbound.clone());
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-        Connection::new(Visit { room: None, ..visit }, socket).serve().await;
+        Connection::new(Visit { room: None, ..visit }, socket, inbound).serve().await;
     });
     let mut reply =
         reply::with_type(StatusCode::SWITCHING_PROTOCOLS, "text/plain", reply::full(""));
@@ -107,6 +110,7 @@ struct Connection {
     read: SplitStream<Socket>,
     answers: Answers,
     waiting: VecDeque<Heard>,
+    inbound: Inbound,
 }
 
 /// The half that answers.
@@ -117,7 +121,8 @@ struct Answers {
 
 /// What the client has said.
 enum Heard {
-    Text(Utf8Bytes),
+    /// A message, and the memory that is reserved for it.
+    Text(Utf8Bytes, Option<BodyRoom>),
     /// Something that is no text.
     Binary,
     /// More than a body may have. What follows it cannot be read.
@@ -127,17 +132,17 @@ enum Heard {
 impl Heard {
     fn length(&self) -> usize {
         match self {
-            Self::Text(text) => text.len(),
+            Self::Text(text, _) => text.len(),
             Self::Binary | Self::TooLong => 0,
         }
     }
 }
 
 impl Connection {
-    fn new(visit: Visit, socket: Socket) -> Self {
+    fn new(visit: Visit, socket: Socket, inbound: Inbound) -> Self {
         let (write, read) = socket.split();
         let answers = Answers { write, local: None };
-        Self { visit, read, answers, waiting: VecDeque::new() }
+        Self { visit, read, answers, waiting: VecDeque::new(), inbound }
     }
 
     /// Serves until the client leaves, or the gateway does.
@@ -146,7 +151,7 @@ impl Connection {
         let code = 'serve: loop {
             let Some(heard) = self.waiting.pop_front() else {
                 tokio::select! {
-                    message = self.read.next() => if !hear(message, &mut self.waiting) { break CloseCode::Away },
+                    message = self.read.next() => if !hear(message, &mut self.waiting, &self.inbound) { break CloseCode::Away },
                     () = &mut leave => break CloseCode::Away,
                 }
                 continue;
@@ -174,12 +179,14 @@ impl Connection {
                 let ahead: usize = self.waiting.iter().map(Heard::length).sum();
                 let is_over = matches!(self.waiting.back(), Some(Heard::TooLong)) || is_last;
                 let may_hear = ahead < limit && self.waiting.len() < WAITING && !is_over;
+                self.inbound.set_reading(may_hear);
                 tokio::select! {
                     told = &mut turn => break told,
                     // Whoever leaves takes the running turn along.
-                    message = self.read.next(), if may_hear => if !hear(message, &mut self.waiting) { break 'serve CloseCode::Away },
+                    message = self.read.next(), if may_hear => if !hear(message, &mut self.waiting, &self.inbound) { break 'serve CloseCode::Away },
                 }
             };
+            self.inbound.set_reading(true);
             if told.is_err() {
                 return;
             }
@@ -187,7 +194,23 @@ impl Connection {
                 break CloseCode::Size;
             }
         };
-        let is_sending = code == CloseCode::Size;
+        // A message that took too long, or for which there was no memory.
+        let code = match self.inbound.failure() {
+            Some(failure) => {
+                let (request_id, _) = self.visit.app.next_request();
+                let visit = Visit { request_id, ..self.visit.clone() };
+                visit.ledger(DIALECT).failed(&failure);
+                let refusal = encode_error(DIALECT, &failure, &visit.request_id);
+                drop(self.answers.error(&refusal).await);
+                if failure.kind == FailureKind::Timeout {
+                    CloseCode::Policy
+                } else {
+                    CloseCode::Again
+                }
+            }
+            None => code,
+        };
+        let is_sending = matches!(code, CloseCode::Size | CloseCode::Policy | CloseCode::Again);
         let frame = CloseFrame { code, reason: Utf8Bytes::from_static("") };
         // The client may be gone already, or have said first that it leaves: that is answered too.
         drop(self.answers.write.send(Message::Close(Some(frame))).await);
@@ -198,19 +221,27 @@ impl Connection {
     }
 }
 
+/// How long a client may go on sending what nobody will read.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Takes what a client still sends: else it sees a reset, and not our last words.
 async fn take_rest(mut socket: Socket) {
     let rest = async {
         let mut taken = vec![0; 64 << 10];
-        while socket.get_mut().read(&mut taken).await.is_ok_and(|count| count > 0) {}
+        while socket.get_mut().uncounted().read(&mut taken).await.is_ok_and(|count| count > 0) {}
     };
     drop(tokio::time::timeout(PATIENCE, rest).await);
 }
 
 /// Takes a message; `false`: there are no more.
-fn hear(message: Option<Result<Message, Error>>, waiting: &mut VecDeque<Heard>) -> bool {
+fn hear(
+    message: Option<Result<Message, Error>>,
+    waiting: &mut VecDeque<Heard>,
+    inbound: &Inbound,
+) -> bool {
+    let room = if matches!(message, Some(Ok(_))) { inbound.complete() } else { None };
     match message {
-        Some(Ok(Message::Text(text))) => waiting.push_back(Heard::Text(text)),
+        Some(Ok(Message::Text(text))) => waiting.push_back(Heard::Text(text, room)),
         Some(Ok(Message::Binary(_))) => waiting.push_back(Heard::Binary),
         Some(Err(Error::Capacity(_))) => waiting.push_back(Heard::TooLong),
         // Pings are answered by the protocol itself.
@@ -227,7 +258,7 @@ fn next_visit(visit: &Visit) -> Result<Visit, (Box<Failure>, String)> {
     let current = visit.app.current();
     let visit = Visit { request_id, seed, current, ..visit.clone() };
     let admitted = auth::readmit(&visit.current.config, &visit.client)
-        .and_then(|()| visit.app.admit().ok_or_else(overloaded));
+        .and_then(|()| visit.app.admit(visit.client.owner));
     match admitted {
         Ok(room) => Ok(Visit { room: Some(Arc::new(room)), ..visit }),
         Err(failure) => {
@@ -241,7 +272,7 @@ impl Answers {
     /// Answers one message.
     async fn answer(&mut self, visit: &Visit, heard: Heard) -> Result<(), Error> {
         let refusal = match heard {
-            Heard::Text(text) => return self.turn(visit, text).await,
+            Heard::Text(text, room) => return self.turn(visit, text, room).await,
             Heard::Binary => {
                 Failure::new(FailureKind::InvalidRequest, "a message must be text, not binary")
             }
@@ -251,12 +282,25 @@ impl Answers {
         self.error(&encode_error(DIALECT, &refusal, &visit.request_id)).await
     }
 
-    async fn turn(&mut self, visit: &Visit, message: Utf8Bytes) -> Result<(), Error> {
+    async fn turn(
+        &mut self,
+        visit: &Visit,
+        message: Utf8Bytes,
+        room: Option<BodyRoom>,
+    ) -> Result<(), Error> {
         if let Err(refusal) = check(message.as_str()) {
             visit.ledger(DIALECT).failed(&refusal);
             return self.error(&encode_error(DIALECT, &refusal, &visit.request_id)).await;
         }
         let body = Bytes::from(message);
+        let body = match (room, &visit.room) {
+            (Some(room), Some(admitted)) => {
+                let (body, copies) = room.hold(body);
+                admitted.hold(copies);
+                body
+            }
+            (_, _) => body,
+        };
         let opened = match session::open_responses(visit, &body, self.local.as_ref()).await {
             Ok(opened) => opened,
             Err(refused) => {

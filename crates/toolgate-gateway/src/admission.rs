@@ -1,0 +1,296 @@
+//! Admission: concurrency slots and the memory budget.
+//!
+//! ```text
+//!   authenticated ─► slot ─► body: 2 × its size ─► translation: 16 × its size ─► upstream
+//!                     │        │ and no more than        │ given back when the request
+//!                     │        │ limits.body_mib          │ is encoded
+//!                     └────────┴── given back when the turn ends
+//! ```
+//!
+//! A request that fails authentication takes none of these. Bodies up to [`SMALL_BODY`] and larger ones
+//! have separate halves of the memory, so that a small body never waits for a large one. Nothing waits
+//! for memory while it holds some of the same kind, and translations never wait for bodies.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use toolgate_core::canon::{Failure, FailureKind};
+
+use crate::app::App;
+use crate::auth::Owner;
+use crate::budget::{Budget, Capacity, Full, Reservation};
+use crate::config::Config;
+use crate::line::{Busy, Line};
+
+/// Largest body that counts as small: 1 MiB.
+pub(crate) const SMALL_BODY: usize = 1 << 20;
+/// Copies of a body that a turn holds: the client's and the one for Gemini.
+const BODY_COPIES: u64 = 2;
+/// Memory that a translation holds at its peak, as a multiple of the body.
+const TRANSLATION_MULTIPLE: u64 = 16;
+/// Maximum time that a request waits for memory or for a decompression place.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// Bodies that are decompressed at a time.
+const DECOMPRESSIONS: u64 = 4;
+/// `Retry-After` of a refusal.
+const RETRY_AFTER_MS: u64 = 2000;
+
+/// Minimum of `limits.memory_mib`, as a multiple of `limits.body_mib`: the quarter of it that belongs to
+/// translations of large bodies must have room for one.
+pub(crate) const MEMORY_PER_BODY: u64 = 4 * TRANSLATION_MULTIPLE;
+
+/// Slots and memory of a gateway.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    slots: Budget,
+    bodies: Classes,
+    translations: Classes,
+    decompressions: Classes,
+}
+
+/// Separate budgets for small and for large bodies.
+#[derive(Clone, Debug)]
+struct Classes {
+    small: Budget,
+    large: Budget,
+}
+
+impl Admission {
+    pub(crate) fn new(config: &Config) -> Self {
+        let sizes = Sizes::of(config);
+        Self {
+            slots: Budget::new(sizes.slots),
+            bodies: Classes::new(sizes.memory),
+            translations: Classes::new(sizes.memory),
+            decompressions: Classes::new(sizes.decompressions),
+        }
+    }
+
+    /// Applies a new configuration.
+    pub(crate) fn resize(&self, config: &Config) {
+        let sizes = Sizes::of(config);
+        self.slots.resize(sizes.slots);
+        self.bodies.resize(sizes.memory);
+        self.translations.resize(sizes.memory);
+        self.decompressions.resize(sizes.decompressions);
+    }
+
+    /// Takes a concurrency slot.
+    fn slot(&self, owner: Owner) -> Result<Reservation, Failure> {
+        self.slots.try_reserve(owner, 1).map_err(|full| match full {
+            Full::Budget => overloaded("all concurrency slots are in use (limits.concurrency)"),
+            Full::Key => {
+                let message = "this key has its share of the concurrency slots in use \
+                               (limits.concurrency_per_key)";
+                busy_key(message)
+            }
+        })
+    }
+
+    /// Reserves memory for a body of this length, before it is read.
+    pub(crate) async fn body(&self, owner: Owner, length: usize) -> Result<BodyRoom, Failure> {
+        let held = self.bodies.of(length).reserve(owner, body_weight(length), MAX_WAIT).await;
+        let held = held.map_err(no_memory)?;
+        Ok(BodyRoom { bodies: self.bodies.clone(), owner, length, held })
+    }
+
+    /// The same for a body that arrives bit by bit: fails instead of waiting.
+    pub(crate) fn try_body(&self, owner: Owner, length: usize) -> Result<BodyRoom, Failure> {
+        let held = self.bodies.of(length).try_reserve(owner, body_weight(length));
+        let held = held.map_err(no_memory)?;
+        Ok(BodyRoom { bodies: self.bodies.clone(), owner, length, held })
+    }
+
+    /// Reserves memory for the translation of `length` bytes, until the request is encoded.
+    pub(crate) async fn translation(
+        &self,
+        owner: Owner,
+        length: usize,
+    ) -> Result<Reservation, Failure> {
+        let budget = self.translations.of(length);
+        let weight = (length as u64).saturating_mul(TRANSLATION_MULTIPLE);
+        // A history from the store may be larger than any body: it has the budget for itself.
+        let weight = weight.min(budget.size());
+        budget.reserve(owner, weight, MAX_WAIT).await.map_err(no_memory)
+    }
+
+    /// Takes a place for decompressing a body of this compressed length.
+    pub(crate) async fn decompression(
+        &self,
+        owner: Owner,
+        length: usize,
+    ) -> Result<Reservation, Failure> {
+        let place = self.decompressions.of(length).reserve(owner, 1, MAX_WAIT).await;
+        place.map_err(|full| match full {
+            Full::Budget => overloaded("too many compressed bodies at a time"),
+            Full::Key => busy_key("this key has too many compressed bodies at a time"),
+        })
+    }
+}
+
+/// Capacities by configuration.
+struct Sizes {
+    slots: Capacity,
+    memory: Capacity,
+    decompressions: Capacity,
+}
+
+impl Sizes {
+    fn of(config: &Config) -> Self {
+        let limits = &config.limits;
+        let is_shared = config.clients.keys.len() > 1;
+        let of = |size: u64| Capacity { size, per_key: None, is_shared };
+        let per_key = limits.concurrency_per_key.map(|most| most as u64);
+        Self {
+            slots: Capacity { per_key, ..of(limits.concurrency as u64) },
+            // Bodies and translations, small and large.
+            memory: of(limits.memory / 4),
+            decompressions: of(DECOMPRESSIONS / 2),
+        }
+    }
+}
+
+impl Classes {
+    fn new(capacity: Capacity) -> Self {
+        Self { small: Budget::new(capacity), large: Budget::new(capacity) }
+    }
+
+    fn resize(&self, capacity: Capacity) {
+        self.small.resize(capacity);
+        self.large.resize(capacity);
+    }
+
+    fn of(&self, length: usize) -> &Budget {
+        if length <= SMALL_BODY { &self.small } else { &self.large }
+    }
+}
+
+fn body_weight(length: usize) -> u64 {
+    (length as u64).saturating_mul(BODY_COPIES)
+}
+
+/// Memory reserved for a body.
+#[derive(Debug)]
+pub(crate) struct BodyRoom {
+    bodies: Classes,
+    owner: Owner,
+    length: usize,
+    held: Reservation,
+}
+
+impl BodyRoom {
+    /// Makes room for a body that turns out to have `length` bytes or more, and returns the length that
+    /// there is room for: twice as much, but no more than `limit`. Fails instead of waiting, because
+    /// bodies that wait for each other while they hold memory would wait for ever.
+    pub(crate) fn grow(&mut self, length: usize, limit: usize) -> Result<usize, Failure> {
+        if length <= self.length {
+            return Ok(self.length);
+        }
+        // A small body does not take the room of a large one.
+        let most = if length <= SMALL_BODY { limit.min(SMALL_BODY) } else { limit };
+        let wanted = length.saturating_mul(2).min(most).max(length);
+        let weight = body_weight(wanted);
+        if self.length <= SMALL_BODY && wanted > SMALL_BODY {
+            self.held = self.bodies.large.try_reserve(self.owner, weight).map_err(no_memory)?;
+        } else {
+            self.held.try_grow(weight.saturating_sub(self.held.amount())).map_err(no_memory)?;
+        }
+        self.length = wanted;
+        Ok(wanted)
+    }
+
+    /// Ties the reservation to the body. The body's own share is given back with its last clone; the
+    /// other is returned, for the copy that goes upstream.
+    pub(crate) fn hold(self, bytes: impl AsRef<[u8]> + Send + 'static) -> (Bytes, Reservation) {
+        let Self { mut held, .. } = self;
+        let length = bytes.as_ref().len() as u64;
+        let own = held.split(length);
+        let copies = held.split(length.saturating_mul(BODY_COPIES - 1));
+        (Bytes::from_owner(Held { bytes, _own: own }), copies)
+    }
+}
+
+/// A body with the memory reserved for it.
+struct Held<B> {
+    bytes: B,
+    _own: Reservation,
+}
+
+impl<B: AsRef<[u8]>> AsRef<[u8]> for Held<B> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+}
+
+/// A request in progress: its slot and its memory.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    app: Arc<App>,
+    _slot: Reservation,
+    /// Memory that is held to the end of the turn.
+    memory: Mutex<Vec<Reservation>>,
+    /// The connection, where it waits for this request.
+    line: OnceLock<Busy>,
+}
+
+impl Admitted {
+    /// Takes a slot for a request of this key.
+    pub(crate) fn new(app: &Arc<App>, owner: Owner) -> Result<Self, Failure> {
+        let slot = app.admission.slot(owner)?;
+        app.started_one();
+        let (memory, line) = (Mutex::default(), OnceLock::new());
+        Ok(Self { app: Arc::clone(app), _slot: slot, memory, line })
+    }
+
+    /// Keeps the connection busy for as long as the request is in progress.
+    pub(crate) fn on(self, line: &Arc<Line>) -> Self {
+        drop(self.line.set(line.busy()));
+        self
+    }
+
+    /// The request is complete: the time for its answer counts from now.
+    pub(crate) fn begin(&self) {
+        if let Some(line) = self.line.get() {
+            line.begin();
+        }
+    }
+
+    /// Holds memory to the end of the turn.
+    pub(crate) fn hold(&self, memory: Reservation) {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    }
+
+    /// Connection of the request.
+    pub(crate) fn connection(&self) -> Option<&Busy> {
+        self.line.get()
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.app.ended_one();
+    }
+}
+
+/// Refusal for lack of capacity.
+fn overloaded(message: &str) -> Failure {
+    let failure = Failure::new(FailureKind::Overloaded, message);
+    Failure { retry_after_ms: Some(RETRY_AFTER_MS), ..failure }
+}
+
+/// Refusal because the key uses its whole share.
+fn busy_key(message: &str) -> Failure {
+    let failure = Failure::new(FailureKind::RateLimited, message);
+    Failure { retry_after_ms: Some(RETRY_AFTER_MS), ..failure }
+}
+
+fn no_memory(full: Full) -> Failure {
+    match full {
+        Full::Budget => overloaded("no memory for the request at the moment (limits.memory_mib)"),
+        Full::Key => {
+            let message = "this key's requests use their share of the memory (limits.memory_mib)";
+            busy_key(message)
+        }
+    }
+}
