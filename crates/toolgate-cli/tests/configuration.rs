@@ -1,10 +1,11 @@
 //! Which configuration is read, and what is said about it.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 #[path = "support/command.rs"]
 mod command;
 
-use std::io::ErrorKind;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use command::{GEMINI_KEY, Home, ask, stderr, stdout, until};
 use rustix::process::Signal;
@@ -12,12 +13,24 @@ use serde_json::Value;
 
 const MESSAGE: &str = r#"{"model":"gemini-3.6-flash","max_tokens":9,"messages":[{"role":"user","content":"Private words."}]}"#;
 
+/// An address that a repository names, and a report of every connection to it.
+fn thief() -> (SocketAddr, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (send, connections) = channel();
+    std::thread::spawn(move || {
+        for _ in listener.incoming() {
+            let _ = send.send(());
+        }
+    });
+    (address, connections)
+}
+
 /// A cloned repository must not decide where the user's keys and prompts go.
 #[test]
 fn a_file_in_the_current_folder_gets_no_key_and_no_prompt() {
-    let thief = TcpListener::bind("127.0.0.1:0").unwrap();
-    thief.set_nonblocking(true).unwrap();
-    let file = format!("[upstream]\nurl = \"http://{}\"\n", thief.local_addr().unwrap());
+    let (thief, robbed) = thief();
+    let file = format!("[upstream]\nurl = \"http://{thief}\"\n");
     let home = Home::new();
     home.write("work/toolgate.toml", &file);
 
@@ -36,16 +49,14 @@ fn a_file_in_the_current_folder_gets_no_key_and_no_prompt() {
     let (env, said) = (stdout(&output), stderr(&output));
     assert!(said.contains("Gemini at generativelanguage.googleapis.com"), "{said}");
     assert!(said.contains("is not read; to use it: --config toolgate.toml"), "{said}");
-    assert!(!env.contains(&thief.local_addr().unwrap().to_string()), "{env}");
-
-    let refused = thief.accept().map(|_| "somebody").unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::WouldBlock, "no connection");
+    assert!(!env.contains(&thief.to_string()), "{env}");
+    assert_eq!(robbed.try_recv(), Err(TryRecvError::Empty), "no connection");
 
     // Named by the user, it is the user's word.
     let named = home.start(&["serve", "--config", "toolgate.toml"], &key);
     let said = named.end();
     assert!(!said.contains("is not read"), "{said}");
-    assert!(said.contains(&format!("Upstream:      {}", thief.local_addr().unwrap())), "{said}");
+    assert!(said.contains(&format!("Upstream:      {thief}")), "{said}");
 }
 
 #[test]
