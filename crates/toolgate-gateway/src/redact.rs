@@ -122,6 +122,8 @@ const BLANK: &str = "[key]";
 const SHORTEST: usize = 8;
 /// How Google's own keys begin.
 const GOOGLE: &str = "AIza";
+/// What begins so and is no longer than this is a word.
+const LONGEST_WORD: usize = 20;
 
 /// The text without these keys, and without what looks like one of Google's.
 pub(crate) fn without_keys<'k>(text: &str, keys: impl Iterator<Item = &'k str>) -> Option<String> {
@@ -132,18 +134,25 @@ pub(crate) fn without_keys<'k>(text: &str, keys: impl Iterator<Item = &'k str>) 
             clean = Some(now.replace(key, BLANK));
         }
     }
-    let mut from = 0;
-    while let Some(at) = clean.as_deref().unwrap_or(text)[from..].find(GOOGLE).map(|at| from + at) {
-        let now = clean.as_deref().unwrap_or(text);
-        let is_key = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
-        let length = now[at..].find(|it| !is_key(it)).unwrap_or(now.len() - at);
-        from = at + GOOGLE.len();
-        if length > 20 {
-            clean = Some([&now[..at], BLANK, &now[at + length..]].concat());
-            from = at + BLANK.len();
+    let text = clean.as_deref().unwrap_or(text);
+    without_google_keys(text).or(clean)
+}
+
+/// The text without what looks like one of Google's keys; `None` where there is nothing of the kind.
+fn without_google_keys(text: &str) -> Option<String> {
+    let is_key = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+    let mut clean = String::new();
+    let (mut copied, mut from) = (0, 0);
+    while let Some(at) = text[from..].find(GOOGLE).map(|at| from + at) {
+        let end = text[at..].find(|it| !is_key(it)).map_or(text.len(), |length| at + length);
+        if end - at > LONGEST_WORD {
+            clean.extend([&text[copied..at], BLANK]);
+            copied = end;
         }
+        from = end;
     }
-    clean
+    clean.push_str(&text[copied..]);
+    (copied > 0).then_some(clean)
 }
 
 #[cfg(test)]
@@ -206,6 +215,7 @@ mod tests {
             ("AIza is how they begin", None),
             (&*format!("Consumer 'api_key:{google}' has"), Some("Consumer 'api_key:[key]' has")),
             (&*format!("{google} secret-key-1"), Some("[key] [key]")),
+            (&*format!("{google}, AIza, {google}é"), Some("[key], AIza, [key]é")),
         ] {
             let keys = ["secret-key-1", "k"];
             assert_eq!(without_keys(text, keys.into_iter()).as_deref(), want, "{text}");
