@@ -86,10 +86,7 @@ impl TokenSource {
         let (status, body) = link.post_form(&self.account.token_uri, form).await?;
         let granted: Granted = serde_json::from_slice(&body)
             .map_err(|_| refused(format!("the token service answered {status}")))?;
-        Ok((
-            Secret::new(granted.access_token),
-            Duration::from_secs(granted.expires_in.unwrap_or(LIFETIME)),
-        ))
+        Ok((Secret::new(granted.access_token), lifetime(granted.expires_in)))
     }
 
     fn assertion(&self) -> Option<String> {
@@ -123,6 +120,11 @@ impl std::fmt::Debug for TokenSource {
     }
 }
 
+/// How long a token is used; no longer than it was requested for.
+fn lifetime(expires_in: Option<u64>) -> Duration {
+    Duration::from_secs(expires_in.unwrap_or(LIFETIME).min(LIFETIME))
+}
+
 /// The bytes between a PEM's first pair of lines.
 fn pem(text: &str) -> Option<Vec<u8>> {
     let body = text.split_once("-----BEGIN PRIVATE KEY-----")?.1;
@@ -133,3 +135,15 @@ fn pem(text: &str) -> Option<Vec<u8>> {
 
 /// Shared by all requests.
 pub(super) type Tokens = Arc<TokenSource>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tokens_lifetime_is_bounded() {
+        for (expires_in, want) in [(None, 3600), (Some(60), 60), (Some(u64::MAX), 3600)] {
+            assert_eq!(lifetime(expires_in).as_secs(), want);
+        }
+    }
+}
