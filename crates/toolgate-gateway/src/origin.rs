@@ -197,7 +197,7 @@ mod tests {
         let named = "[clients]\nhosts = [\"gate.lan\"]";
         check("gate.lan", "https://gate.lan", named, true);
         check("gate.lan", "https://other.lan", named, false);
-        let public = "listen = \"0.0.0.0:80\"\n[clients]\nkeys = [\"k\"]";
+        let public = "listen = \"0.0.0.0:80\"\n[clients]\nkeys = [\"client-key\"]";
         check("10.0.0.7:80", "http://10.0.0.7", public, true);
         check("rebound.example", "http://rebound.example", public, false);
     }

@@ -66,9 +66,12 @@ async fn active(lab: &Lab, key: &str) -> u64 {
 }
 
 async fn until_active(lab: &Lab, key: &str, count: u64) {
-    while active(lab, key).await != count {
-        tokio::task::yield_now().await;
-    }
+    let reached = async {
+        while active(lab, key).await != count {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), reached).await.expect("active requests");
 }
 
 async fn ask_as(lab: &Lab, door: Door, key: &str) -> Got {
@@ -80,7 +83,7 @@ async fn ask_as(lab: &Lab, door: Door, key: &str) -> Got {
 /// slot from those who have a key.
 #[tokio::test]
 async fn a_request_without_a_valid_key_takes_no_slot_and_is_not_read() {
-    let settings = "[limits]\nconcurrency = 1\n[clients]\nkeys = [\"right\"]";
+    let settings = "[limits]\nconcurrency = 1\n[clients]\nkeys = [\"right-key\"]";
     let lab = Lab::with(SimConfig::default(), settings).await;
     for more in ["content-length: 99999999\r\n", "transfer-encoding: chunked\r\n"] {
         let mut strangers = Vec::new();
@@ -93,7 +96,7 @@ async fn a_request_without_a_valid_key_takes_no_slot_and_is_not_read() {
             let (status, head, body) = wire.answer().await;
             assert_eq!(status, 401, "{body}");
             assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
-            assert!(ask_as(&lab, Door::Anthropic, "right").await.status.is_success());
+            assert!(ask_as(&lab, Door::Anthropic, "right-key").await.status.is_success());
             wire.end().await;
         }
     }
@@ -273,39 +276,39 @@ async fn one_key_cannot_take_all_slots() {
     for (limits, most, status) in
         [("concurrency = 8", 4, 429), ("concurrency = 8\nconcurrency_per_key = 2", 2, 429)]
     {
-        let settings = format!("[limits]\n{limits}\n[clients]\nkeys = [\"one\", \"two\"]");
+        let settings = format!("[limits]\n{limits}\n[clients]\nkeys = [\"client-one\", \"client-two\"]");
         let lab = Lab::with(SimConfig::default(), &settings).await;
         let mut held = Vec::new();
         for count in 1..=most {
             let mut wire = Wire::open(&lab).await;
-            let more = "x-api-key: one\r\ncontent-length: 9\r\n";
+            let more = "x-api-key: client-one\r\ncontent-length: 9\r\n";
             wire.send(head("/v1/messages", more)).await;
             held.push(wire);
-            until_active(&lab, "one", count).await;
+            until_active(&lab, "client-one", count).await;
         }
         for door in DOORS {
-            let got = ask_as(&lab, door, "one").await;
+            let got = ask_as(&lab, door, "client-one").await;
             assert_eq!(got.status.as_u16(), status, "{door:?} {}", got.text());
             door.check_error(&got);
             assert!(got.text().contains("limits.concurrency_per_key"), "{}", got.text());
             assert!(got.header("retry-after").is_some());
-            assert!(ask_as(&lab, door, "two").await.status.is_success());
+            assert!(ask_as(&lab, door, "client-two").await.status.is_success());
         }
         drop(held);
-        until_active(&lab, "one", 0).await;
-        assert!(ask_as(&lab, Door::Chat, "one").await.status.is_success());
+        until_active(&lab, "client-one", 0).await;
+        assert!(ask_as(&lab, Door::Chat, "client-one").await.status.is_success());
     }
 }
 
 /// A WebSocket's turns take slots of their key too.
 #[tokio::test]
 async fn turns_on_a_websocket_count_for_their_key() {
-    let settings = "[limits]\nconcurrency_per_key = 1\n[clients]\nkeys = [\"one\", \"two\"]";
+    let settings = "[limits]\nconcurrency_per_key = 1\n[clients]\nkeys = [\"client-one\", \"client-two\"]";
     let lab = Lab::with(SimConfig::default(), settings).await;
-    let mut sockets = [websocket(&lab, "one").await, websocket(&lab, "two").await];
+    let mut sockets = [websocket(&lab, "client-one").await, websocket(&lab, "client-two").await];
     let mut wire = Wire::open(&lab).await;
-    wire.send(head("/v1/messages", "x-api-key: one\r\ncontent-length: 9\r\n")).await;
-    until_active(&lab, "one", 1).await;
+    wire.send(head("/v1/messages", "x-api-key: client-one\r\ncontent-length: 9\r\n")).await;
+    until_active(&lab, "client-one", 1).await;
     let ask = json!({"type": "response.create", "model": "gemini-3.6-flash", "input": "Hi."});
     for (socket, want) in sockets.iter_mut().zip(["limits.concurrency_per_key", "response.created"])
     {
@@ -393,16 +396,16 @@ async fn memory_is_given_back() {
 /// One key's large bodies leave memory for another's.
 #[tokio::test]
 async fn one_key_cannot_take_all_memory() {
-    let settings = "[limits]\nbody_mib = 2\nmemory_mib = 128\n[clients]\nkeys = [\"one\", \"two\"]";
+    let settings = "[limits]\nbody_mib = 2\nmemory_mib = 128\n[clients]\nkeys = [\"client-one\", \"client-two\"]";
     let lab = Arc::new(Lab::with(stalled(4), settings).await);
-    let one = [("x-api-key", "one")];
+    let one = [("x-api-key", "client-one")];
     let held: Vec<_> = (0..4).map(|_| post(&lab, &one, of_length(2 << 20, true))).collect();
     while lab.sim.requests().len() < 4 {
         tokio::task::yield_now().await;
     }
     let fifth = post(&lab, &one, of_length(2 << 20, true));
-    until_active(&lab, "one", 5).await;
-    let other = post(&lab, &[("x-api-key", "two")], of_length(2 << 20, false)).await.unwrap();
+    until_active(&lab, "client-one", 5).await;
+    let other = post(&lab, &[("x-api-key", "client-two")], of_length(2 << 20, false)).await.unwrap();
     assert!(other.status.is_success(), "{}", other.text());
     assert!(!fifth.is_finished(), "it waits for its own key's bodies");
     held.iter().for_each(|held| held.abort());
@@ -412,8 +415,8 @@ async fn one_key_cannot_take_all_memory() {
 /// With client keys set, nothing but the probes answers without one.
 #[tokio::test]
 async fn counters_and_telemetry_need_a_key_where_there_are_any() {
-    let lab = Lab::with(SimConfig::default(), "[clients]\nkeys = [\"tg-1\"]").await;
-    let basic = base64::engine::general_purpose::STANDARD.encode("me:tg-1");
+    let lab = Lab::with(SimConfig::default(), "[clients]\nkeys = [\"client-1\"]").await;
+    let basic = base64::engine::general_purpose::STANDARD.encode("me:client-1");
     let basic = format!("Basic {basic}");
     for path in ["/", "/metrics"] {
         let got = lab.get(path).await;
@@ -422,18 +425,18 @@ async fn counters_and_telemetry_need_a_key_where_there_are_any() {
         assert!(!got.text().contains("toolgate_"), "{}", got.text());
         for (name, value) in [
             ("authorization", basic.as_str()),
-            ("authorization", "Bearer tg-1"),
-            ("x-api-key", "tg-1"),
+            ("authorization", "Bearer client-1"),
+            ("x-api-key", "client-1"),
         ] {
             let got = lab.send(Method::GET, path, &[(name, value)], "").await;
             assert_eq!(got.status.as_u16(), 200, "{path} {value}");
         }
-        assert_eq!(lab.get(&format!("{path}?key=tg-1")).await.status.as_u16(), 200);
-        assert_eq!(lab.get(&format!("{path}?key=tg-2")).await.status.as_u16(), 401);
+        assert_eq!(lab.get(&format!("{path}?key=client-1")).await.status.as_u16(), 200);
+        assert_eq!(lab.get(&format!("{path}?key=client-2")).await.status.as_u16(), 401);
     }
     for path in ["/v1/logs", "/v1/traces", "/v1/metrics", "/api/event_logging/batch"] {
         assert_eq!(lab.post(path, &json!({})).await.status.as_u16(), 401, "{path}");
-        let got = lab.send(Method::POST, path, &[("x-api-key", "tg-1")], "{}").await;
+        let got = lab.send(Method::POST, path, &[("x-api-key", "client-1")], "{}").await;
         assert_eq!(got.status.as_u16(), 200, "{path}");
     }
     for path in ["/healthz", "/readyz"] {
@@ -444,7 +447,7 @@ async fn counters_and_telemetry_need_a_key_where_there_are_any() {
     let got =
         lab.send(Method::POST, Door::Chat.path(), &[("authorization", &basic)], body.clone()).await;
     assert_eq!(got.status.as_u16(), 401);
-    let both = [("x-api-key", "sk-foreign"), ("authorization", "Bearer tg-1")];
+    let both = [("x-api-key", "sk-foreign"), ("authorization", "Bearer client-1")];
     let got = lab.send(Method::POST, Door::Chat.path(), &both, body).await;
     assert!(got.status.is_success(), "{}", got.text());
 }

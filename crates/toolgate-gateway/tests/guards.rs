@@ -156,7 +156,7 @@ async fn refusals_at_the_door_are_counted() {
     lab.send(Method::POST, "/v1/messages", &[("origin", "https://evil.example")], "{}").await;
     let long = [("x-api-key", "right-key"), ("x-long", &"x".repeat(70_000))];
     lab.send(Method::POST, "/v1/messages", &long, "{}").await;
-    let metrics = lab.send(Method::GET, "/metrics", &[("x-api-key", "right")], "").await.text();
+    let metrics = lab.send(Method::GET, "/metrics", &[("x-api-key", "right-key")], "").await.text();
     for kind in ["authentication", "not_found", "permission", "too_large"] {
         let line = format!("toolgate_failures_total{{kind=\"{kind}\"}} 1\n");
         assert!(metrics.contains(&line), "{line} in {metrics}");

@@ -698,7 +698,7 @@ mod tests {
             "has a key of fewer than 8 characters",
         );
         refused("[limits]\nmemory_mib = 100", "must be at least 2048 (64 times limits.body_mib)");
-        refused("[limits]\nreceive_seconds = 0", "must be at least 1");
+        refused("[limits]\nreceive_seconds = 0", "must be from 1 to");
         refused("[limit]\nbody_mib = 1", "did you mean `limits`?");
         refused("[upstrem]\nretries = 1", "did you mean `upstream`?");
         refused("limits = 3", "`limits` (from toolgate.toml) must be a section: [limits]");

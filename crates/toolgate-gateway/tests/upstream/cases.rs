@@ -37,18 +37,18 @@ async fn a_tool_refused_to_one_key_is_sent_for_another() {
         0 => refuses_odd(seen),
         _ => fine(),
     };
-    let settings = "[upstream]\napi_keys = [\"pool\"]\n[clients]\nkeys = [\"one\", \"two\"]";
+    let settings = "[upstream]\napi_keys = [\"pool\"]\n[clients]\nkeys = [\"client-one\", \"client-two\"]";
     let fake = Fake::start(settings, answer).await;
     let ask = with_tools("forbidden words");
-    assert_eq!(fake.post("/v1/messages", "one", &ask).await.0, 200);
+    assert_eq!(fake.post("/v1/messages", "client-one", &ask).await.0, 200);
     let sent: Vec<_> = fake.seen().iter().map(|it| it.functions().len()).collect();
     assert_eq!(sent, [2, 1], "refused, and sent again without the tool");
-    assert_eq!(fake.post("/v1/messages", "one", &ask).await.0, 200);
+    assert_eq!(fake.post("/v1/messages", "client-one", &ask).await.0, 200);
     assert_eq!(fake.seen()[0].functions(), ["plain"], "it is remembered");
-    assert_eq!(fake.post("/v1/messages", "two", &ask).await.0, 200);
+    assert_eq!(fake.post("/v1/messages", "client-two", &ask).await.0, 200);
     assert_eq!(fake.seen()[0].functions(), ["odd", "plain"], "another key");
     let other = with_tools("other words");
-    assert_eq!(fake.post("/v1/messages", "one", &other).await.0, 200);
+    assert_eq!(fake.post("/v1/messages", "client-one", &other).await.0, 200);
     assert_eq!(fake.seen()[0].functions(), ["odd", "plain"], "another description");
 }
 
@@ -122,7 +122,7 @@ async fn a_refusal_of_one_model_does_not_rest_the_key() {
         let denied = "You do not have permission to access this model.";
         if seen.uri.contains("secret-model") { refused(403, DENIED, "", denied) } else { fine() }
     };
-    let fake = Fake::start("[upstream]\napi_keys = [\"one\", \"two\"]", answer).await;
+    let fake = Fake::start("[upstream]\napi_keys = [\"client-one\", \"client-two\"]", answer).await;
     let mut secret = message("Hi.");
     secret["model"] = json!("secret-model");
     let (status, body) = fake.post("/v1/messages", "", &secret).await;
