@@ -252,9 +252,9 @@ impl Metrics {
         self.failures.get_or_create(&KindLabels { kind: failure_name(kind) }).inc();
     }
 
-    /// Something was lost.
-    pub fn lost(&self, code: LossCode) {
-        self.losses.get_or_create(&KindLabels { kind: loss_name(code) }).inc();
+    /// Counts losses with this code.
+    pub fn lost(&self, code: LossCode, count: u64) {
+        self.losses.get_or_create(&KindLabels { kind: loss_name(code) }).inc_by(count);
     }
 
     /// Signatures of one request.

@@ -43,7 +43,7 @@ impl<'a> Reader<'a, '_> {
                 }
                 None => {
                     let detail = "a summary that only Anthropic can read was left out";
-                    self.losses.push(at.loss(LossCode::PartDropped, detail));
+                    self.losses.add(at, LossCode::PartDropped, detail);
                 }
             },
             "container_upload" => {
@@ -150,8 +150,8 @@ impl<'a> Reader<'a, '_> {
 
     /// Says that a block of a known type stands where none of its type can.
     fn misplaced(&mut self, kind: &str, at: &Path<'_>) {
-        let detail = format!("a block of type `{kind}` cannot stand here; it was left out");
-        self.losses.push(at.loss(LossCode::PartDropped, detail));
+        let detail = format_args!("a block of type `{kind}` cannot stand here; it was left out");
+        self.losses.add(at, LossCode::PartDropped, detail);
     }
 
     fn source(
@@ -195,11 +195,11 @@ impl<'a> Reader<'a, '_> {
             "file" => {
                 let id = source.file_id.ok_or_else(|| missing("file_id"))?;
                 if !id.escaped().contains(':') && !id.escaped().starts_with("files/") {
-                    let detail = format!(
+                    let detail = format_args!(
                         "`{}` is a file at Anthropic, which cannot be read here; send its bytes",
                         id.decode()
                     );
-                    self.losses.push(at.field("file_id").loss(LossCode::PartDropped, detail));
+                    self.losses.add(&at.field("file_id"), LossCode::PartDropped, detail);
                     return Ok(None);
                 }
                 MediaSource::Uri(id)

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::message::{is_server_result, required};
-use crate::canon::{BadRequest, Loss, LossCode, Losses};
+use crate::canon::{BadRequest, LossCode, Losses};
 use crate::json::{Cursor, Kind, Path, Slice, Text};
 
 /// What a message or a result says: a string, or blocks.
@@ -92,7 +92,8 @@ impl<'a> Block<'a> {
         let mut block = Self::default();
         let (mut kind, mut broken) = (None, None);
         let mut citations = None;
-        let (start, mark) = (cursor.position(), losses.len());
+        let start = cursor.position();
+        let mut unknown_fields = Losses::new();
         cursor.enter();
         while let Some(key) = cursor.next_key() {
             let value = cursor.value();
@@ -128,7 +129,11 @@ impl<'a> Block<'a> {
                         "citations" => citations = Some(value),
                         "cache_control" | "caller" | "encrypted_content" | "tool_changes"
                         | "transformations" => {}
-                        unknown => losses.push(unknown_field(&at.field(unknown))),
+                        unknown => {
+                            let detail = "toolgate does not know this field; it was left out";
+                            let at = at.field(unknown);
+                            unknown_fields.add(&at, LossCode::UnknownField, detail);
+                        }
                     }
                     continue;
                 }
@@ -141,14 +146,14 @@ impl<'a> Block<'a> {
         block.json = cursor.since(start).get();
         match kind {
             Some(kind) if !is_known(&kind.decode()) => {
-                losses.truncate(mark);
                 Ok(Self { kind: kind.into_cow(), json: block.json, ..Self::default() })
             }
             kind => {
+                losses.extend(unknown_fields);
                 broken.map_or(Ok(()), Err)?;
                 block.kind = required(kind, &at.field("type"))?;
                 if let Some(detail) = citations.and_then(|value| uncited(&block.kind, value)) {
-                    losses.push(at.field("citations").loss(LossCode::Ignored, detail));
+                    losses.add(&at.field("citations"), LossCode::Ignored, detail);
                 }
                 Ok(block)
             }
@@ -193,10 +198,6 @@ fn lists_something(value: Slice<'_>) -> bool {
         cursor.enter();
         cursor.next_element()
     }
-}
-
-fn unknown_field(at: &Path<'_>) -> Loss {
-    at.loss(LossCode::UnknownField, "toolgate does not know this field; it was left out")
 }
 
 /// Types whose fields a block knows.

@@ -70,7 +70,7 @@ impl<'a> Reader<'a, '_> {
             *sealed -= 1;
         } else {
             let detail = "what Gemini ran itself cannot be given back; it was left out";
-            self.losses.push(at.loss(LossCode::PartDropped, detail));
+            self.losses.add(at, LossCode::PartDropped, detail);
         }
         true
     }
@@ -133,7 +133,7 @@ impl<'a> Reader<'a, '_> {
             }
             Some(_) | None => {
                 let detail = "a fetched document that is not text was left out";
-                self.losses.push(at.loss(LossCode::PartDropped, detail));
+                self.losses.add(at, LossCode::PartDropped, detail);
             }
         }
     }

@@ -67,7 +67,7 @@ impl<'a, 's> Reader<'a, 's> {
             let rest =
                 first.decode().split_once('\n').map(|(_, rest)| Text::new(rest.trim_start()));
             let detail = "the accounting line at its start was left out";
-            self.losses.push(at.index(0).loss(LossCode::Ignored, detail));
+            self.losses.add(&at.index(0), LossCode::Ignored, detail);
             match rest {
                 Some(rest) if !rest.is_empty() => texts[0] = rest,
                 Some(_) | None => drop(texts.remove(0)),
@@ -97,7 +97,7 @@ impl<'a, 's> Reader<'a, 's> {
             if config.is_some_and(|config| config.get("effort").is_some()) {
                 let detail = "the effort of the whole request counts";
                 let at = at.field("output_config");
-                self.losses.push(at.field("effort").loss(LossCode::Ignored, detail));
+                self.losses.add(&at.field("effort"), LossCode::Ignored, detail);
             }
             let role = required(message.role, &at.field("role"))?;
             let role = match &*role {
@@ -261,7 +261,7 @@ impl<'a, 's> Reader<'a, 's> {
             Opened::Forged => "the signature was altered, or sealed with another key",
             Opened::Foreign => "the signature is another vendor's",
         };
-        self.losses.push(at.loss(LossCode::ForeignSignature, detail));
+        self.losses.add(at, LossCode::ForeignSignature, detail);
     }
 
     fn tool_change(
@@ -284,8 +284,8 @@ impl<'a, 's> Reader<'a, 's> {
                 self.added.push((at.to_string(), definition));
             }
             other => {
-                let detail = format!("a change of tools by `{other}` means nothing to Gemini");
-                self.losses.push(at.loss(LossCode::Ignored, detail));
+                let detail = format_args!("a change of tools by `{other}` means nothing to Gemini");
+                self.losses.add(&at, LossCode::Ignored, detail);
             }
         }
         Ok(())
@@ -293,8 +293,9 @@ impl<'a, 's> Reader<'a, 's> {
 
     /// Says that something was said to the model in other words.
     pub(super) fn retold(&mut self, kind: &str, at: &Path<'_>) {
-        let detail = format!("a block of type `{kind}` has no equivalent; it was kept as text");
-        self.losses.push(at.loss(LossCode::Changed, detail));
+        let detail =
+            format_args!("a block of type `{kind}` has no equivalent; it was kept as text");
+        self.losses.add(at, LossCode::Changed, detail);
     }
 }
 
@@ -326,7 +327,7 @@ fn texts<'a>(parts: Vec<Part<'a>>, at: &Path<'_>, losses: &mut Losses) -> Vec<Te
             | Part::Sealed(_)
             | Part::Gemini(_) => {
                 let detail = "instructions are text; something else was left out";
-                losses.push(at.loss(LossCode::PartDropped, detail));
+                losses.add(at, LossCode::PartDropped, detail);
             }
         }
     }

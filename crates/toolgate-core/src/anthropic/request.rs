@@ -170,12 +170,12 @@ fn note_ignored<T>(body: &wire::Body<'_, T>, losses: &mut Losses) {
     ];
     for (name, given, why) in fields {
         if given {
-            losses.push(Path::Root.field(name).loss(LossCode::Ignored, why));
+            losses.add(&Path::Root.field(name), LossCode::Ignored, why);
         }
     }
     if body.output_config.as_ref().is_some_and(|config| config.task_budget.is_some()) {
         let at = Path::Root.field("output_config");
-        losses.push(at.field("task_budget").loss(LossCode::Ignored, "Gemini has no task budgets"));
+        losses.add(&at.field("task_budget"), LossCode::Ignored, "Gemini has no task budgets");
     }
 }
 
@@ -196,7 +196,7 @@ fn max_tokens(
         Some(limit) if limit < 0 => Err(at.bad("must not be negative")),
         // Anthropic fills its cache and says nothing; Gemini refuses the number.
         Some(0) => {
-            losses.push(at.loss(LossCode::Changed, "Gemini's answers have at least one token"));
+            losses.add(&at, LossCode::Changed, "Gemini's answers have at least one token");
             Ok(Some(1))
         }
         limit => Ok(limit),
@@ -224,8 +224,8 @@ fn thinking(
             Thinking { mode: ThinkingMode::Off, show: Some(false), ..Thinking::default() }
         }
         other => {
-            let detail = format!("Gemini thinks when it likes, which is not quite `{other}`");
-            losses.push(at.field("type").loss(LossCode::Changed, detail));
+            let detail = format_args!("Gemini thinks when it likes, which is not quite `{other}`");
+            losses.add(&at.field("type"), LossCode::Changed, detail);
             Thinking { budget: None, ..on }
         }
     })
@@ -241,8 +241,8 @@ fn effort(given: Option<Text<'_>>, losses: &mut Losses) -> Option<Effort> {
         "max" => Some(Effort::Max),
         other => {
             let at = Path::Root.field("output_config");
-            let detail = format!("`{other}` is not an effort that this version knows");
-            losses.push(at.field("effort").loss(LossCode::Ignored, detail));
+            let detail = format_args!("`{other}` is not an effort that this version knows");
+            losses.add(&at.field("effort"), LossCode::Ignored, detail);
             None
         }
     }
@@ -255,8 +255,8 @@ fn output_format<'a>(
 ) -> Result<OutputFormat<'a>, BadRequest> {
     let kind = required(format.kind, &at.field("type"))?;
     if kind != "json_schema" {
-        let detail = format!("`{kind}` is not a format that this version knows");
-        losses.push(at.field("type").loss(LossCode::Ignored, detail));
+        let detail = format_args!("`{kind}` is not a format that this version knows");
+        losses.add(&at.field("type"), LossCode::Ignored, detail);
         return Ok(OutputFormat::Text);
     }
     let schema = format.schema.ok_or_else(|| at.field("schema").bad("is missing"))?;

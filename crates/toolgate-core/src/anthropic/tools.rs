@@ -126,7 +126,7 @@ impl<'a> Shelf<'a> {
             }
             family => {
                 self.search_dropped |= family.starts_with("tool_search_tool");
-                losses.push(Loss {
+                losses.add_with(LossCode::ToolDropped, || Loss {
                     at: at.to_string(),
                     code: LossCode::ToolDropped,
                     detail: dropped(family, &kind),
@@ -185,7 +185,7 @@ fn custom<'a>(
         && !callers.is_empty()
         && !callers.iter().any(|caller| caller.decode() == "direct")
     {
-        losses.push(Loss {
+        losses.add_with(LossCode::Ignored, || Loss {
             tool: Some(name.clone().into_owned()),
             ..at.field("allowed_callers")
                 .loss(LossCode::Ignored, "Gemini calls every tool itself, not from code")
@@ -193,7 +193,7 @@ fn custom<'a>(
     }
     if tool.strict == Some(true) {
         let detail = "Gemini is not held to the schema; arguments are checked when they come";
-        losses.push(Loss {
+        losses.add_with(LossCode::Ignored, || Loss {
             tool: Some(name.clone().into_owned()),
             ..at.field("strict").loss(LossCode::Ignored, detail)
         });
@@ -243,7 +243,7 @@ fn server<'a>(
     ];
     for (name, given) in limits {
         if given {
-            losses.push(Loss {
+            losses.add_with(LossCode::Ignored, || Loss {
                 tool: Some(family.to_owned()),
                 ..at.field(name).loss(LossCode::Ignored, "Gemini's own tool has no such setting")
             });

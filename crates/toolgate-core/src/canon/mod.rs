@@ -23,7 +23,7 @@ pub use failure::{BadRequest, Failure, FailureKind, brief};
 pub use grammar::{Grammar, Ungrammatical};
 pub(crate) use id::LONG_TOKEN;
 pub use id::{IdGen, call_token, upstream_id};
-pub use loss::{Loss, LossCode, Losses};
+pub use loss::{Loss, LossCode, Losses, MAX_LOSS_TEXT, MAX_LOSSES};
 pub(crate) use media::data_url;
 pub use media::percent_decoded;
 pub use request::{Media, MediaSource, Part, Request, Role, Turn};

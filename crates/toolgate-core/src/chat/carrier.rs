@@ -49,7 +49,7 @@ pub(super) fn open_message<'a>(
                 place.push(Part::Sealed(envelope));
             }
             Opened::Foreign => kept.signature = Signature::new(token, None),
-            Opened::Forged => losses.push(forged(at)),
+            Opened::Forged => losses.add_with(LossCode::ForeignSignature, || forged(at)),
         }
     }
     kept
@@ -79,7 +79,7 @@ pub(super) fn open_call<'a>(
             None
         }
         Opened::Forged => {
-            losses.push(forged(at));
+            losses.add_with(LossCode::ForeignSignature, || forged(at));
             None
         }
     }

@@ -63,8 +63,8 @@ fn decode_part<'a>(
         Some("input_audio") => sound(part.input_audio, &at.field("input_audio")).map(Some),
         Some("file") => file(part.file, &at.field("file"), losses),
         Some(other) => {
-            let detail = format!("a part of type `{other}` cannot be said to Gemini");
-            losses.push(at.loss(LossCode::PartDropped, detail));
+            let detail = format_args!("a part of type `{other}` cannot be said to Gemini");
+            losses.add(at, LossCode::PartDropped, detail);
             Ok(None)
         }
     }
@@ -80,9 +80,10 @@ fn media_at<'a>(
     let url = if raw.kind() == Kind::Object {
         let wire::Url { url, detail } = reread(&raw, at, losses)?;
         if detail.is_some_and(|detail| !matches!(&*detail.decode(), "auto" | "")) {
-            losses.push(
-                at.field("detail")
-                    .loss(LossCode::Ignored, "the picture is read at the model's own resolution"),
+            losses.add(
+                &at.field("detail"),
+                LossCode::Ignored,
+                "the picture is read at the model's own resolution",
             );
         }
         url
@@ -130,10 +131,11 @@ fn file<'a>(
             return Ok(Some(Piece::Media(media)));
         }
         (None, Some(_)) => {
-            losses.push(at.field("file_id").loss(
+            losses.add(
+                &at.field("file_id"),
                 LossCode::PartDropped,
                 "there is no such file here; send its bytes or an address of Gemini's",
-            ));
+            );
             return Ok(None);
         }
         (None, None) => return Err(at.field("file_data").bad("a file is needed")),

@@ -62,7 +62,7 @@ fn said(piece: Piece<'_>) -> Option<Part<'_>> {
 fn report_name(message: &wire::Message<'_>, at: &Path<'_>, losses: &mut Losses) {
     if message.name.is_some() {
         let detail = "Gemini knows one user; the name was left out";
-        losses.push(at.field("name").loss(LossCode::Ignored, detail));
+        losses.add(&at.field("name"), LossCode::Ignored, detail);
     }
 }
 
@@ -86,7 +86,7 @@ fn instruction<'a>(
             Piece::Text(text) if text.is_empty() => {}
             Piece::Text(text) => request.system.push(text),
             Piece::Media(_) => {
-                losses.push(at.loss(LossCode::PartDropped, "instructions are text"));
+                losses.add(&at, LossCode::PartDropped, "instructions are text");
             }
         }
     }
@@ -135,7 +135,7 @@ impl Assistant<'_> {
         report_name(&message, self.at, self.losses);
         if message.audio.is_some() {
             let detail = "what was spoken is kept at OpenAI; it was left out";
-            self.losses.push(self.at.field("audio").loss(LossCode::PartDropped, detail));
+            self.losses.add(&self.at.field("audio"), LossCode::PartDropped, detail);
         }
         let content = decode_content(message.content, &self.at.field("content"), self.losses)?;
         let mut words: Vec<Part<'a>> = content.into_iter().filter_map(said).collect();
@@ -244,8 +244,10 @@ impl Assistant<'_> {
             return Raw::empty_object();
         }
         Raw::parse(plain.into_owned()).unwrap_or_else(|| {
-            self.losses.push(
-                at.loss(LossCode::Changed, "this is not JSON; it was put as text under `_raw`"),
+            self.losses.add(
+                at,
+                LossCode::Changed,
+                "this is not JSON; it was put as text under `_raw`",
             );
             Raw::parse(format!("{{\"_raw\":{}}}", text.literal())).unwrap_or_else(Raw::empty_object)
         })

@@ -194,10 +194,11 @@ impl Asked {
             "xhigh" => Effort::XHigh,
             "max" => Effort::Max,
             other => {
-                losses.push(at.loss(
+                losses.add(
+                    at,
                     LossCode::Ignored,
-                    format!("an effort of `{other}` is not known; the model decides"),
-                ));
+                    format_args!("an effort of `{other}` is not known; the model decides"),
+                );
                 return;
             }
         };
@@ -213,7 +214,7 @@ fn wants_pictures(wire: &wire::Request<'_>) -> bool {
 /// Names the fields whose meaning is known and has no equivalent, where that changes the answer.
 fn report_ignored(wire: &wire::Request<'_>, losses: &mut Losses) {
     let mut ignored = |name: &str, detail: &str| {
-        losses.push(Path::Root.field(name).loss(LossCode::Ignored, detail));
+        losses.add(&Path::Root.field(name), LossCode::Ignored, detail);
     };
     if wire.logit_bias.as_ref().is_some_and(|raw| raw.compact() != "{}") {
         ignored("logit_bias", "Gemini cannot weigh single tokens");

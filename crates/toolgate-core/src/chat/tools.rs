@@ -31,10 +31,11 @@ pub(super) fn decode_tools<'a>(
     }
     if let Some(options) = wire.web_search_options.take() {
         if options.compact() != "{}" {
-            losses.push(root.field("web_search_options").loss(
+            losses.add(
+                &root.field("web_search_options"),
                 LossCode::Ignored,
                 "Gemini searches as it likes; only that it may search is passed on",
-            ));
+            );
         }
         request.tools.push(search());
     }
@@ -90,8 +91,8 @@ fn decode_tool<'a>(
         None if tool.code_execution.is_some() => Some(code_execution()),
         None => return Err(at.field("type").bad("a tool needs a type")),
         Some(other) => {
-            let detail = format!("a tool of type `{other}` cannot be offered to Gemini");
-            losses.push(at.loss(LossCode::ToolDropped, detail));
+            let detail = format_args!("a tool of type `{other}` cannot be offered to Gemini");
+            losses.add(at, LossCode::ToolDropped, detail);
             None
         }
     })
@@ -112,8 +113,10 @@ fn decode_function<'a>(
 ) -> Result<Tool<'a>, BadRequest> {
     let name = tool_name(wire.name.take(), at)?;
     if wire.strict == Some(true) {
-        let loss = at.field("strict").loss(LossCode::Ignored, NOT_STRICT);
-        losses.push(Loss { tool: Some(name.to_string()), ..loss });
+        losses.add_with(LossCode::Ignored, || Loss {
+            tool: Some(name.to_string()),
+            ..at.field("strict").loss(LossCode::Ignored, NOT_STRICT)
+        });
     }
     Ok(Tool::Function(Function {
         name,

@@ -196,7 +196,10 @@ impl wire::Documented<'_> {
         let kept = |path: &str| places.iter().any(|place| path.starts_with(place));
         let turns = self.contents.iter().flatten().chain(&self.system_instruction);
         let mut parts = turns.flat_map(|content| &content.parts).flatten();
-        !unknown.iter().any(|loss| kept(&loss.at)) && !parts.any(wire::Part::is_geminis_own)
+        let is_counted = unknown.total() > unknown.len();
+        !is_counted
+            && !unknown.iter().any(|loss| kept(&loss.at))
+            && !parts.any(wire::Part::is_geminis_own)
     }
 }
 
@@ -301,7 +304,7 @@ pub(super) fn push_instruction<'a>(
             }
         }
         Part::Media(_) | Part::Call(_) | Part::Result(_) | Part::Sealed(_) | Part::Gemini(_) => {
-            losses.push(at.loss(LossCode::PartDropped, "instructions are text"));
+            losses.add(at, LossCode::PartDropped, "instructions are text");
         }
     }
 }
@@ -317,7 +320,7 @@ fn report_strays(wire: &Rest<'_>, losses: &mut Losses) {
     for (name, raw) in strays {
         if raw.is_some() {
             let detail = "this field does not belong here; it was left out";
-            losses.push(Path::Root.field(name).loss(LossCode::UnknownField, detail));
+            losses.add(&Path::Root.field(name), LossCode::UnknownField, detail);
         }
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn decode_generation_config<'a>(
                 let count = integer(&raw, &at)?;
                 settings.candidates = Some(count);
                 if count > 1 {
-                    losses.push(at.loss(LossCode::Ignored, "one answer is given"));
+                    losses.add(&at, LossCode::Ignored, "one answer is given");
                 }
             }
             "maxOutputTokens" => {
@@ -147,10 +147,11 @@ fn thinking<'a>(raw: &Raw<'a>, at: &Path<'_>, losses: &mut Losses) -> Result<Thi
             "MEDIUM" => Effort::Medium,
             "HIGH" => Effort::High,
             other => {
-                losses.push(at.field("thinkingLevel").loss(
+                losses.add(
+                    &at.field("thinkingLevel"),
                     LossCode::Ignored,
-                    format!("a level of `{other}` is not known; the model decides"),
-                ));
+                    format_args!("a level of `{other}` is not known; the model decides"),
+                );
                 return Ok(thinking);
             }
         };

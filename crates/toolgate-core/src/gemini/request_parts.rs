@@ -155,7 +155,7 @@ fn decode_known<'a>(
     } else if let Some(result) = result {
         if signed.is_some() {
             let detail = "a result is not signed; the signature was left out";
-            losses.push(at.field("thoughtSignature").loss(LossCode::Ignored, detail));
+            losses.add(&at.field("thoughtSignature"), LossCode::Ignored, detail);
         }
         parts.push(Part::Result(decode_result(result, &at.field("functionResponse"), losses)?));
     } else if text.is_some() || signed.is_some() {
@@ -169,7 +169,7 @@ fn decode_known<'a>(
         });
     }
     if parts.len() == before {
-        losses.push(at.loss(LossCode::PartDropped, "there is nothing in this part"));
+        losses.add(at, LossCode::PartDropped, "there is nothing in this part");
     }
     Ok(())
 }
@@ -274,7 +274,7 @@ fn decode_call<'a>(
 ) -> Result<Option<Call<'a>>, BadRequest> {
     if call.partial_args.is_some() {
         let detail = "a call in a conversation is whole; pieces of arguments were left out";
-        losses.push(at.field("partialArgs").loss(LossCode::Ignored, detail));
+        losses.add(&at.field("partialArgs"), LossCode::Ignored, detail);
     }
     let Some(name) = call.name.filter(|name| !name.is_empty()) else {
         // What ends a call whose arguments came in pieces.
@@ -315,7 +315,7 @@ fn decode_result<'a>(
         let at = list.index(index);
         match media(part.inline_data, part.file_data, &at)? {
             Some(media) => content.push(ResultPart::Media(media)),
-            None => losses.push(at.loss(LossCode::PartDropped, "there is nothing in this part")),
+            None => losses.add(&at, LossCode::PartDropped, "there is nothing in this part"),
         }
     }
     let modifiers = [("scheduling", result.scheduling), ("willContinue", result.will_continue)];

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::request::{Fill, camel, reread};
 use super::wire;
 use crate::canon::{
-    BadRequest, Function, LossCode, Losses, Request, SchemaForm, ServerTool, Tool, ToolChoice,
-    ToolName,
+    BadRequest, Function, Loss, LossCode, Losses, Request, SchemaForm, ServerTool, Tool,
+    ToolChoice, ToolName,
 };
 use crate::json::{Fields, Kind, Path, Raw, Text};
 
@@ -105,9 +105,10 @@ fn decode_declaration<'a>(
     };
     let name = name.into_cow();
     let mut lose = |field: &str, code: LossCode, detail: &str| {
-        let mut loss = at.field(field).loss(code, detail);
-        loss.tool = Some(name.clone().into_owned());
-        losses.push(loss);
+        losses.add_with(code, || Loss {
+            tool: Some(name.clone().into_owned()),
+            ..at.field(field).loss(code, detail)
+        });
     };
     let (parameters, form) = match (declaration.parameters_json_schema, declaration.parameters) {
         (Some(schema), other) => {
@@ -158,7 +159,7 @@ impl<'a> Fill<'a> for wire::ToolConfig<'a> {
             let at = at.field("functionCallingConfig");
             if calling.stream_function_call_arguments == Some(true) {
                 let at = at.field("streamFunctionCallArguments");
-                losses.push(at.loss(LossCode::Ignored, "calls are sent whole"));
+                losses.add(&at, LossCode::Ignored, "calls are sent whole");
             }
             let mode = decode_mode(calling.mode.as_ref(), &at.field("mode"))?;
             let own_mode = calling.mode.clone().filter(|_| matches!(mode, Mode::Validated));

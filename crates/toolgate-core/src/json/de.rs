@@ -16,6 +16,7 @@ use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::value::RawValue;
 
 use super::scan;
+use crate::canon::MAX_LOSSES;
 
 /// A value of a mirror whose place in the text is wanted.
 #[derive(Debug, Deserialize)]
@@ -25,8 +26,10 @@ pub(crate) struct Placed<T>(pub(crate) T);
 /// What is told of a text beside its mirror.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    /// The places of the values that the mirror does not have.
+    /// The places of the values that the mirror does not have, the first of them.
     pub(super) unknown: Vec<usize>,
+    /// How many more values the mirror does not have.
+    pub(super) more_unknown: usize,
     /// The place of its last [`Placed`] value.
     pub(super) placed: Option<Range<usize>>,
 }
@@ -169,7 +172,11 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         if let Some(told) = &mut self.told {
-            told.unknown.push(self.at);
+            if told.unknown.len() < MAX_LOSSES {
+                told.unknown.push(self.at);
+            } else {
+                told.more_unknown += 1;
+            }
         }
         self.value()?;
         visitor.visit_unit()

@@ -78,6 +78,7 @@ pub(crate) fn read_placed<'a, T: Deserialize<'a>>(
         let start = json.len() - json.trim_start().len();
         unknown.name_inside(Cursor::of_checked(json), start, &mut String::new());
     }
+    losses.omit(LossCode::UnknownField, told.more_unknown);
     Ok((value, told.placed))
 }
 
@@ -131,7 +132,7 @@ impl Unknown<'_> {
                 None => path.push_str(&format!("[{index}]")),
             }
             if self.places.next_if_eq(&inside.start).is_some() {
-                self.losses.push(Loss {
+                self.losses.add_with(LossCode::UnknownField, || Loss {
                     at: joined(self.root, path),
                     code: LossCode::UnknownField,
                     detail: "toolgate does not know this field; it was left out".to_owned(),
@@ -141,6 +142,9 @@ impl Unknown<'_> {
                 self.name_inside(value.cursor(), inside.start, path);
             }
             path.truncate(length);
+            if self.places.peek().is_none() {
+                return;
+            }
         }
     }
 }
@@ -217,6 +221,7 @@ fn joined(at: &Path<'_>, inner: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canon::MAX_LOSSES;
     use crate::json::Text;
 
     #[derive(Debug, Deserialize)]
@@ -258,8 +263,8 @@ mod tests {
         let json = format!(r#"{{"a":[{}]}}"#, vec![item; 100_000].join(","));
         let mut losses = Losses::default();
         read::<Body<'_>>(&json, &Path::Root, &mut losses).unwrap();
-        assert_eq!(losses.len(), 100_000);
-        assert_eq!(losses.last().unwrap().at, "a[99999].new");
+        assert_eq!((losses.len(), losses.total()), (MAX_LOSSES, 100_000));
+        assert_eq!(losses.last().unwrap().at, format!("a[{}].new", MAX_LOSSES - 1));
     }
 
     #[test]

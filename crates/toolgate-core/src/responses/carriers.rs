@@ -56,10 +56,11 @@ impl<'a> Conversation<'a, '_> {
         };
         match envelope {
             Some(envelope) => self.push(Role::Model, Part::Sealed(envelope)),
-            None => losses.push(at.loss(
+            None => losses.add(
+                &at,
                 LossCode::ForeignSignature,
                 "not sealed by this gateway; it means nothing to Gemini",
-            )),
+            ),
         }
         Ok(())
     }
@@ -78,10 +79,11 @@ impl<'a> Conversation<'a, '_> {
                 let said = format!("Summary of the conversation so far:\n\n{summary}");
                 self.push_user(Text::new(&said));
             }
-            None => losses.push(at.loss(
+            None => losses.add(
+                &at,
                 LossCode::ForeignSignature,
                 "a summary that somebody else encrypted: what it says is lost",
-            )),
+            ),
         }
         Ok(())
     }

@@ -125,10 +125,11 @@ fn names_of<'a>(
             if toolbox.servers.contains(name) || toolbox.kinds.contains_key(&plain) {
                 return Ok(vec![plain]);
             }
-            losses.push(at.loss(
+            losses.add(
+                at,
                 LossCode::Changed,
-                format!("`{kind}` is not among the tools that the model has"),
-            ));
+                format_args!("`{kind}` is not among the tools that the model has"),
+            );
             Ok(Vec::new())
         }
     }

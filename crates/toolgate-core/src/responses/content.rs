@@ -122,10 +122,11 @@ fn decode_parts<'a>(
             Some("input_file") => decode_file(&part, &at, losses)?,
             Some("input_audio") => Some(decode_audio(part.input_audio.as_ref(), &at, losses)?),
             Some(kind) => {
-                losses.push(at.loss(
+                losses.add(
+                    &at,
                     LossCode::Changed,
-                    format!("`{kind}` is not known; the model reads its JSON as text"),
-                ));
+                    format_args!("`{kind}` is not known; the model reads its JSON as text"),
+                );
                 let raws = raws.get_or_insert_with(|| array.items().unwrap_or_default());
                 raws.get(index).map(|raw| Piece::Text(Text::new(&raw.compact())))
             }
@@ -202,10 +203,11 @@ fn unreachable_file<'a>(
 ) -> Result<Option<Piece<'a>>, BadRequest> {
     let file = string(file, at, "file_id")?;
     let file = file.ok_or_else(|| at.bad("names neither an address, data nor a file"))?;
-    losses.push(at.field("file_id").loss(
+    losses.add(
+        &at.field("file_id"),
         LossCode::PartDropped,
-        format!("`{file}` is a file at OpenAI, which cannot be read here; send its bytes"),
-    ));
+        format_args!("`{file}` is a file at OpenAI, which cannot be read here; send its bytes"),
+    );
     Ok(None)
 }
 

@@ -31,7 +31,7 @@ impl<'a> Conversation<'a, '_> {
             None => CallInput::Json(Raw::empty_object()),
         };
         if kind == "tool_search_call" && item.call_id.is_none() {
-            losses.push(at.loss(LossCode::PartDropped, "a search on somebody else's server"));
+            losses.add(at, LossCode::PartDropped, "a search on somebody else's server");
             return Ok(());
         }
         let id = string(item.id.as_ref(), at, "id")?;
@@ -116,7 +116,7 @@ fn screenshot<'a>(
             Ok(vec![ResultPart::Media(media)])
         }
         None => {
-            losses.push(at.loss(LossCode::PartDropped, "a picture at OpenAI, not to be read here"));
+            losses.add(at, LossCode::PartDropped, "a picture at OpenAI, not to be read here");
             Ok(Vec::new())
         }
     }

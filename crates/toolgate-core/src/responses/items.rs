@@ -109,17 +109,18 @@ impl<'a, 'o> Conversation<'a, 'o> {
             let at = at.index(index);
             if is_trigger(item) && index + 1 < items.len() {
                 let detail = "a summary is asked for by the last item only";
-                losses.push(at.loss(LossCode::Ignored, detail));
+                losses.add(&at, LossCode::Ignored, detail);
             }
             if let Some(kind) = self.read_item(item, index, &at, losses)? {
                 if let Some(raw) = known.get_or_insert_with(&raws).get(index) {
                     let text = Text::new(&format!("{kind}: {}", raw.compact()));
                     self.push(Role::User, Part::text(text));
                 }
-                losses.push(at.loss(
+                losses.add(
+                    &at,
                     LossCode::Changed,
-                    format!("`{kind}` has no equivalent; the model reads its JSON as text"),
-                ));
+                    format_args!("`{kind}` has no equivalent; the model reads its JSON as text"),
+                );
             }
         }
         Ok(())
@@ -172,26 +173,29 @@ impl<'a, 'o> Conversation<'a, 'o> {
             "configuration_update" => self.read_update(item, at, losses)?,
             "item_reference" => {
                 let id = required(item.id.as_ref(), at, "id")?;
-                losses.push(at.loss(
+                losses.add(
+                    at,
                     LossCode::PartDropped,
-                    format!("`{id}` is only a reference, and nothing is stored under it"),
-                ));
+                    format_args!("`{id}` is only a reference, and nothing is stored under it"),
+                );
                 self.references.push(ItemReference { index, id: id.into_owned() });
             }
             "image_generation_call" => self.read_image(item, at)?,
             "code_interpreter_call" if self.is_carried() => {}
             "web_search_call" => {
                 if !self.is_carried() {
-                    losses.push(at.loss(
+                    losses.add(
+                        at,
                         LossCode::PartDropped,
                         "a search that was made before; the words after it hold what it found",
-                    ));
+                    );
                 }
             }
-            "mcp_list_tools" => losses.push(at.loss(
+            "mcp_list_tools" => losses.add(
+                at,
                 LossCode::PartDropped,
                 "remote MCP servers are not called by toolgate; their tools are left out",
-            )),
+            ),
             _ => return Ok(Some(kind)),
         }
         Ok(None)
@@ -232,8 +236,10 @@ impl<'a, 'o> Conversation<'a, 'o> {
         for piece in decode_content(content, &at, losses)? {
             match (role, piece) {
                 (Role::Instruction, Piece::Text(text)) if self.leading => self.system.push(text),
-                (Role::Instruction, Piece::Media(_)) if self.leading => losses.push(
-                    at.loss(LossCode::PartDropped, "Gemini's system instruction holds words only"),
+                (Role::Instruction, Piece::Media(_)) if self.leading => losses.add(
+                    &at,
+                    LossCode::PartDropped,
+                    "Gemini's system instruction holds words only",
                 ),
                 (role, piece) => self.push(role, piece.into_part()),
             }
@@ -348,7 +354,7 @@ pub(super) fn decode_arguments<'a>(
     if let Some(json) = Raw::parse(plain.into_owned()) {
         return Ok(CallInput::Json(json));
     }
-    losses.push(at.loss(LossCode::Changed, "not JSON; the model sees it under `_raw`"));
+    losses.add(at, LossCode::Changed, "not JSON; the model sees it under `_raw`");
     let wrapped = Raw::parse(format!(r#"{{"_raw":{}}}"#, text.literal()));
     Ok(CallInput::Json(wrapped.unwrap_or_else(Raw::empty_object)))
 }

@@ -73,7 +73,7 @@ pub(super) fn check_management(
     }
     if !entries.is_empty() {
         let why = "a conversation is summed up only where its input ends in a compaction_trigger";
-        losses.push(at.loss(LossCode::Ignored, why));
+        losses.add(&at, LossCode::Ignored, why);
     }
     Ok(())
 }

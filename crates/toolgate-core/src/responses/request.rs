@@ -150,7 +150,7 @@ fn decode_format<'a>(
             })
         }
         Some(kind) => {
-            losses.push(at.loss(LossCode::Ignored, format!("`{kind}` is not known here")));
+            losses.add(at, LossCode::Ignored, format_args!("`{kind}` is not known here"));
             Ok(OutputFormat::Text)
         }
         None => Err(at.field("type").bad("missing")),
@@ -174,12 +174,14 @@ fn decode_reasoning(
         "xhigh" => Some(Effort::XHigh),
         "max" => Some(Effort::Max),
         "ultra" => {
-            losses.push(at.field("effort").loss(LossCode::Changed, "`ultra` is taken as `max`"));
+            losses.add(&at.field("effort"), LossCode::Changed, "`ultra` is taken as `max`");
             Some(Effort::Max)
         }
         other => {
-            losses.push(
-                at.field("effort").loss(LossCode::Ignored, format!("`{other}` is not known")),
+            losses.add(
+                &at.field("effort"),
+                LossCode::Ignored,
+                format_args!("`{other}` is not known"),
             );
             None
         }
@@ -213,11 +215,11 @@ fn report_ignored(body: &Body<'_>, text: &wire::TextConfig<'_>, losses: &mut Los
         (body.moderation.is_some(), "moderation", "Gemini's own safety settings apply"),
     ];
     for (_, name, why) in ignored.into_iter().filter(|(given, ..)| *given) {
-        losses.push(root.field(name).loss(LossCode::Ignored, why));
+        losses.add(&root.field(name), LossCode::Ignored, why);
     }
     if is(&text.verbosity, "low") || is(&text.verbosity, "high") {
         let at = root.field("text");
-        losses.push(at.field("verbosity").loss(LossCode::Ignored, "Gemini has no such setting"));
+        losses.add(&at.field("verbosity"), LossCode::Ignored, "Gemini has no such setting");
     }
 }
 

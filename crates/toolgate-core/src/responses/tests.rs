@@ -531,7 +531,7 @@ fn settings() {
     assert!(echo.context_management.is_some() && echo.client_metadata.is_some());
 
     let lossy = r#"{"model":"m","input":"x","truncation":"auto","max_tool_calls":3,"top_logprobs":2,"text":{"verbosity":"low"},"prompt":{"id":"p","version":"1","variables":{"a":"b"}},"moderation":{"model":"m"},"context_management":[{"type":"compaction","compact_threshold":1000}],"new_field":1,"reasoning":{"effort":"odd","new":1}}"#;
-    let at: Vec<_> = decode(lossy).losses.into_iter().map(|loss| loss.at).collect();
+    let at: Vec<_> = decode(lossy).losses.into_kept().into_iter().map(|loss| loss.at).collect();
     assert_eq!(
         at,
         [

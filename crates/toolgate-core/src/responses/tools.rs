@@ -79,7 +79,7 @@ impl<'a> Toolbox<'a> {
         for tool in &mut self.tools {
             let Tool::Function(function) = tool else { continue };
             if std::mem::take(&mut function.deferred) {
-                losses.push(Loss {
+                losses.add_with(LossCode::Changed, || Loss {
                     at: format!("{}.defer_loading", function.at),
                     code: LossCode::Changed,
                     detail: "nothing in this request can load the tool later: it is shown at once"
@@ -126,10 +126,11 @@ impl<'a> Toolbox<'a> {
                 if text(tool.description.as_ref(), at, "description")?
                     .is_some_and(|it| !it.is_empty())
                 {
-                    losses.push(at.field("description").loss(
+                    losses.add(
+                        &at.field("description"),
                         LossCode::Ignored,
                         "Gemini's functions have no namespaces; each keeps its own description",
-                    ));
+                    );
                 }
                 Ok(())
             }
@@ -142,10 +143,11 @@ impl<'a> Toolbox<'a> {
             }
             Some("code_interpreter") => {
                 if tool.container.as_ref().is_some_and(names_files) {
-                    losses.push(at.field("container").loss(
+                    losses.add(
+                        &at.field("container"),
                         LossCode::Ignored,
                         "Gemini runs code in a container of its own, without these files",
-                    ));
+                    );
                 }
                 self.servers.insert("code_interpreter");
                 let name = Cow::Borrowed("code_interpreter");
@@ -157,7 +159,9 @@ impl<'a> Toolbox<'a> {
                     Some(hosted) if !is_remote(tool.environment.as_ref()) => {
                         self.declare_hosted(hosted, at);
                     }
-                    Some(_) | None => losses.push(dropped(kind, &tool, at)),
+                    Some(_) | None => {
+                        losses.add_with(LossCode::ToolDropped, || dropped(kind, &tool, at))
+                    }
                 }
                 Ok(())
             }
@@ -262,7 +266,7 @@ impl<'a> Toolbox<'a> {
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
         if string(tool.execution.as_ref(), at, "execution")?.as_deref() != Some("client") {
-            losses.push(dropped(TOOL_SEARCH, tool, at));
+            losses.add_with(LossCode::ToolDropped, || dropped(TOOL_SEARCH, tool, at));
             return Ok(());
         }
         self.can_search = true;
@@ -302,9 +306,7 @@ impl<'a> Toolbox<'a> {
             ("external_web_access", access == Some(false)),
         ];
         for (name, _) in ignored.into_iter().filter(|(_, given)| *given) {
-            losses.push(
-                at.field(name).loss(LossCode::Ignored, "Gemini's search has no such setting"),
-            );
+            losses.add(&at.field(name), LossCode::Ignored, "Gemini's search has no such setting");
         }
         self.servers.insert(WEB_SEARCH);
         self.tools.push(Tool::Server(ServerTool::WebSearch { name: Cow::Borrowed(WEB_SEARCH) }));

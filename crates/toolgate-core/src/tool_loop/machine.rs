@@ -139,7 +139,7 @@ impl ToolLoop {
         self.expect_asking("an answer")?;
         self.spent.requests += 1;
         self.usage.add(&answer.finish.usage);
-        self.losses.extend(answer.finish.losses.iter().cloned());
+        self.losses.extend(answer.finish.losses.clone());
         if !answer.has_calls() || matches!(answer.finish.reason, FinishReason::Blocked(_)) {
             self.close(answer);
             return Ok(());
@@ -315,7 +315,7 @@ impl ToolLoop {
         let tool = Some(call.tool.to_string());
         let is_it = |loss: &Loss| loss.code == LossCode::UnknownTool && loss.tool == tool;
         if !self.losses.iter().any(is_it) {
-            self.losses.push(Loss {
+            self.losses.add_with(LossCode::UnknownTool, || Loss {
                 at: "calls".to_owned(),
                 code: LossCode::UnknownTool,
                 detail: "the model called a tool that was not declared".to_owned(),

@@ -115,7 +115,7 @@ pub(super) fn matched<'a>(
         });
         match free {
             Some((slot, _)) => *slot = Some(result),
-            None => losses.push(orphan(&result)),
+            None => losses.add_with(LossCode::OrphanResult, || orphan(&result)),
         }
     }
     slots
@@ -129,7 +129,7 @@ pub(super) fn matched<'a>(
                 ..result
             },
             None => {
-                losses.push(Loss {
+                losses.add_with(LossCode::MissingResult, || Loss {
                     at: format!("calls[{index}]"),
                     code: LossCode::MissingResult,
                     detail: "no result was given; the model is told so".to_owned(),

@@ -233,7 +233,7 @@ impl Passing {
         match &mut self.heard.end {
             Some(Ok(finish)) => {
                 // The tap does not know the client's tools: it cannot say that one is unknown.
-                finish.losses.retain(|loss| loss.code != LossCode::UnknownTool);
+                finish.losses.remove_code(LossCode::UnknownTool);
                 ledger.done(finish);
             }
             Some(Err(failure)) => ledger.failed(&self.current.told(failure, &self.pass)),

@@ -22,7 +22,7 @@ const LENGTHS: [usize; 5] = [1000, 240, 120, 60, 30];
 /// Tells of the request's losses in a header.
 pub(crate) fn add_report(reply: &mut Reply, losses: &Losses) {
     let headers = reply.headers_mut();
-    headers.insert(HeaderName::from_static("x-toolgate-losses"), HeaderValue::from(losses.len()));
+    headers.insert(HeaderName::from_static("x-toolgate-losses"), HeaderValue::from(losses.total()));
     if let Ok(value) = HeaderValue::try_from(report(losses)) {
         headers.insert(HeaderName::from_static("x-toolgate-report"), value);
     }

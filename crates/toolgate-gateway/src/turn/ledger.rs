@@ -127,13 +127,17 @@ impl Ledger {
     /// Things could not be carried over.
     pub(crate) fn lost(&self, losses: &Losses) {
         for loss in losses {
-            self.app.metrics.lost(loss.code);
+            self.app.metrics.lost(loss.code, 1);
             let (at, detail) = (brief(&loss.at, LOGGED), brief(&loss.detail, LOGGED));
             if is_loud(loss.code) {
                 tracing::warn!(request = %self.request_id, %at, tool = loss.tool.as_deref(), "{detail}");
             } else {
                 tracing::debug!(request = %self.request_id, %at, code = ?loss.code, "{detail}");
             }
+        }
+        for (code, count) in losses.omitted() {
+            self.app.metrics.lost(code, count as u64);
+            tracing::debug!(request = %self.request_id, ?code, "and {count} more");
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 
+use super::Losses;
 use super::build::build;
 use super::fit::{Fit, Node, NodeId, Types, allowed, together};
 use super::mend::Mend;
 use super::tape::Tape;
-use crate::canon::{Loss, LossCode, Losses};
+use crate::canon::{Loss, LossCode};
 use crate::json::{Kind, Raw};
 
 /// A client's schema, made ready for checking. The default takes any object.

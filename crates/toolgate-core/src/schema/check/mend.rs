@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::Losses;
 use super::fit::{Additional, Fit, Node, NodeId, Types, allowed, together};
 use super::tape::Tape;
-use crate::canon::{Loss, LossCode, Losses};
+use crate::canon::{Loss, LossCode};
 use crate::json::{Kind, Raw};
 
 /// Deeper than this nothing is mended.

@@ -18,3 +18,6 @@ mod tape;
 mod tests;
 
 pub use checker::{Checked, Checker};
+
+/// Losses of one check, of which `mend` makes few.
+type Losses = Vec<crate::canon::Loss>;

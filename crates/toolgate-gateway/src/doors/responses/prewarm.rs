@@ -42,6 +42,7 @@ pub(super) async fn answer(visit: &Visit, opened: &Opened) -> Result<Warm, Failu
     let whole = encoder.object().into();
     opened.keeper.keep(&Echo::Responses(echo), &whole, false).await;
     visit.ledger(DIALECT).answered();
-    let losses = [opened.before.losses.clone(), decoded.losses].concat();
+    let mut losses = opened.before.losses.clone();
+    losses.extend(decoded.losses);
     Ok(Warm { whole, messages, losses })
 }

@@ -15,8 +15,8 @@ use crate::gemini::upstream::Exchange;
 use crate::gemini::upstream::fail::failure_in_stream;
 use crate::json::{self, Key, Kind, Raw, Text};
 
-/// More than these tell nobody anything.
-const MAX_LOSSES: usize = 200;
+/// Maximum number of losses up to which the first fault of each call is kept.
+const MAX_FAULTY_CALLS: usize = 1024;
 /// The most grounding objects that are kept for the end.
 const MAX_GROUNDING: usize = 256;
 
@@ -57,6 +57,8 @@ pub(super) struct Turn {
     pub(super) metadata: Vec<(Cow<'static, str>, Raw<'static>)>,
     pub(super) imitation: Imitation,
     pub(super) losses: Losses,
+    /// The last call whose fault is among the losses.
+    faulty: Option<usize>,
 }
 
 impl Turn {
@@ -84,6 +86,7 @@ impl Turn {
             metadata: Vec::new(),
             imitation: Imitation::default(),
             losses: Losses::new(),
+            faulty: None,
         }
     }
 
@@ -368,8 +371,17 @@ impl Turn {
         tool: Option<String>,
     ) {
         let known = |it: &Loss| it.code == code && it.at == at;
-        if self.losses.len() < MAX_LOSSES && !self.losses.iter().any(known) {
-            self.losses.push(Loss { at, code, detail: detail.into(), tool });
+        if self.losses.iter().any(known) {
+            return;
+        }
+        let loss = || Loss { at, code, detail: detail.into(), tool };
+        // The tool loop decides by these what becomes of a call.
+        let decides = matches!(code, LossCode::ArgumentViolation | LossCode::UnknownTool);
+        if decides && self.faulty != Some(self.calls) && self.losses.len() < MAX_FAULTY_CALLS {
+            self.faulty = Some(self.calls);
+            self.losses.keep(loss());
+        } else {
+            self.losses.add_with(code, loss);
         }
     }
 

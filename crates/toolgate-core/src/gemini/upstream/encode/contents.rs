@@ -114,7 +114,7 @@ fn write_call(out: &mut Vec<u8>, site: &CallSite<'_>, rules: &Rules<'_>, losses:
     write::string(out, rules.names.alias(&site.call.tool));
     write::key(out, "args");
     if let Some(detail) = write_args(out, site.call) {
-        losses.push(loss(site, LossCode::Changed, detail));
+        losses.add_with(LossCode::Changed, || loss(site, LossCode::Changed, detail));
     }
     out.push(b'}');
 }
@@ -183,7 +183,7 @@ fn write_result(out: &mut Vec<u8>, site: &CallSite<'_>, rules: &Rules<'_>, losse
             out.push(b'}');
             if !media.modifiers.is_empty() {
                 let detail = "a medium in a response has no place for its other members";
-                losses.push(loss(site, LossCode::Ignored, detail));
+                losses.add_with(LossCode::Ignored, || loss(site, LossCode::Ignored, detail));
             }
         }
         out.push(b']');
@@ -195,7 +195,7 @@ fn write_result(out: &mut Vec<u8>, site: &CallSite<'_>, rules: &Rules<'_>, losse
         }
         if name == "willContinue" && rules.target.backend == Backend::Vertex {
             let detail = "Vertex does not know `willContinue` on responses";
-            losses.push(loss(site, LossCode::Ignored, detail));
+            losses.add_with(LossCode::Ignored, || loss(site, LossCode::Ignored, detail));
             continue;
         }
         write::key(out, &name);

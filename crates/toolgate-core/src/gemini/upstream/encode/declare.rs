@@ -46,11 +46,11 @@ pub(super) fn declare_function<'r>(
         let reason = format!("the schema of the tool `{name}` is not valid: {}", fault.reason);
         return Err(BadRequest { at: inside(&place, &fault.at), reason });
     }
-    losses.extend(compiled.losses.iter().map(|loss| Loss {
+    losses.extend_as(&compiled.losses, |loss| Loss {
         at: inside(&place, &loss.at),
         tool: Some(name.clone()),
         ..loss.clone()
-    }));
+    });
     let response = function.response.as_ref().filter(|raw| raw.kind() != Kind::Null);
     let input = ToolInput::Json(Arc::clone(&compiled.checker));
     let declared = Declared {

@@ -90,7 +90,7 @@ pub(super) fn write_source(
             write::key(out, "displayName");
             write::string(out, name);
         }
-        (Some(name), Backend::Developer) => losses.push(Loss {
+        (Some(name), Backend::Developer) => losses.add_with(LossCode::Ignored, || Loss {
             at: "media".to_owned(),
             code: LossCode::Ignored,
             detail: format!("the Developer API has no place for the name `{name}` of a file"),

@@ -63,12 +63,12 @@ pub(super) fn plan_output<'r>(
     match mode {
         Some(Mode::Any) => {
             let detail = "a function must be called, so the answer's form does not apply yet";
-            losses.push(note(AT, LossCode::Ignored, detail));
+            losses.add_with(LossCode::Ignored, || note(AT, LossCode::Ignored, detail));
             return Ok(());
         }
         Some(Mode::None) if !beside => {
             let detail = "no function may be called, and none goes with JSON output here";
-            losses.push(note("tools", LossCode::ToolDropped, detail));
+            losses.add_with(LossCode::ToolDropped, || note("tools", LossCode::ToolDropped, detail));
             toolbox.functions.clear();
             toolbox.entries.clear();
             toolbox.calling = None;
@@ -115,7 +115,7 @@ fn json_mode<'r>(
     };
     if description.is_some() && json.is_none() {
         let detail = "there is no place for the description of the answer; it was left out";
-        losses.push(note(AT, LossCode::Ignored, detail));
+        losses.add_with(LossCode::Ignored, || note(AT, LossCode::Ignored, detail));
     }
     if let Some(name) = name {
         let json = json.unwrap_or_else(|| compiled.json.clone());
@@ -192,7 +192,7 @@ fn answer_by_function<'r>(
         response: None,
     });
     let detail = format!("this model gives JSON beside functions by calling one, `{name}`");
-    losses.push(note(AT, LossCode::Changed, &detail));
+    losses.add_with(LossCode::Changed, || note(AT, LossCode::Changed, &detail));
     toolbox.output = Output::Function(AnswerFunction { name, argument });
     Ok(())
 }
@@ -216,7 +216,7 @@ fn instruct(toolbox: &mut Toolbox<'_>, request: &Request<'_>, losses: &mut Losse
     }
     toolbox.instruction = Some(words);
     let detail = "the answer's form is asked for in the instructions; this model cannot be bound";
-    losses.push(note(AT, LossCode::Changed, detail));
+    losses.add_with(LossCode::Changed, || note(AT, LossCode::Changed, detail));
 }
 
 fn refuse_invalid(compiled: &Compiled, options: &EncodeOptions<'_>) -> Result<(), BadRequest> {
@@ -230,5 +230,5 @@ fn refuse_invalid(compiled: &Compiled, options: &EncodeOptions<'_>) -> Result<()
 }
 
 fn report(found: &Losses, losses: &mut Losses) {
-    losses.extend(found.iter().map(|loss| Loss { at: inside(AT, &loss.at), ..loss.clone() }));
+    losses.extend_as(found, |loss| Loss { at: inside(AT, &loss.at), ..loss.clone() });
 }

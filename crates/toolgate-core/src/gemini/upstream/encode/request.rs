@@ -177,7 +177,7 @@ fn write_own_fields(
             Backend::Vertex => DEVELOPER_ONLY.contains(name),
         };
         if elsewhere {
-            losses.push(Loss {
+            losses.add_with(LossCode::Ignored, || Loss {
                 at: (*name).to_owned(),
                 code: LossCode::Ignored,
                 detail: "this back end does not know the field; it was left out".to_owned(),

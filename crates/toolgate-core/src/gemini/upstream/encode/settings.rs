@@ -58,7 +58,7 @@ impl Config<'_> {
     fn member(&mut self, name: &'static str) -> bool {
         if self.learned.generation.contains(name) {
             let detail = "this target refused the field before; it was left out";
-            self.losses.push(note(name, LossCode::Ignored, detail));
+            self.losses.add_with(LossCode::Ignored, || note(name, LossCode::Ignored, detail));
             return false;
         }
         write::key(self.out, name);

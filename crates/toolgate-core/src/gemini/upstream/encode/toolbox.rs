@@ -63,7 +63,9 @@ impl<'r> Toolbox<'r> {
             toolbox.add_servers(request, rules, losses);
             toolbox.calling = toolbox.choose(request, losses);
         } else if !request.tools.is_empty() {
-            losses.push(note("tools", LossCode::Ignored, "tool calling is switched off"));
+            losses.add_with(LossCode::Ignored, || {
+                note("tools", LossCode::Ignored, "tool calling is switched off")
+            });
         }
         plan_output(&mut toolbox, request, rules, options, losses)?;
         Ok(toolbox)
@@ -91,10 +93,10 @@ impl<'r> Toolbox<'r> {
             let Some(name) = function_name(tool) else { continue };
             if !seen.insert(name) {
                 let detail = "another tool of the same name follows, and counts";
-                losses.push(dropped(place(tool, at), name, detail));
+                losses.add_with(LossCode::ToolDropped, || dropped(place(tool, at), name, detail));
             } else if options.learned.tools.contains(name) {
                 let detail = "Gemini refused this tool before; it was left out";
-                losses.push(dropped(place(tool, at), name, detail));
+                losses.add_with(LossCode::ToolDropped, || dropped(place(tool, at), name, detail));
             } else {
                 kept[at] = !is_deferred(tool);
             }
@@ -115,8 +117,10 @@ impl<'r> Toolbox<'r> {
             let Some(name) = function_name(tool) else { continue };
             let left = if is_chosen(name) { &mut for_chosen } else { &mut for_others };
             if *left == 0 {
-                let detail = format!("Gemini takes {MAX_FUNCTIONS} functions at most");
-                losses.push(dropped(place(tool, at), name, &detail));
+                losses.add_with(LossCode::ToolDropped, || {
+                    let detail = format!("Gemini takes {MAX_FUNCTIONS} functions at most");
+                    dropped(place(tool, at), name, &detail)
+                });
                 continue;
             }
             *left -= 1;
@@ -162,7 +166,9 @@ impl<'r> Toolbox<'r> {
             };
             if unknown || kind == "functionDeclarations" || body == "null" {
                 let detail = "this back end does not know the tool; it was left out";
-                losses.push(dropped("tools".to_owned(), &ToolName::plain(&*kind), detail));
+                losses.add_with(LossCode::ToolDropped, || {
+                    dropped("tools".to_owned(), &ToolName::plain(&*kind), detail)
+                });
             } else if self.servers.iter().all(|(earlier, _)| *earlier != kind) {
                 self.servers.push((kind, body));
             }
@@ -174,12 +180,16 @@ impl<'r> Toolbox<'r> {
         let detail = "this model takes functions or Gemini's own tools, not both in one request";
         if is_server_choice(request) {
             for entry in self.entries.drain(..) {
-                losses.push(dropped("tools".to_owned(), &entry.name, detail));
+                losses.add_with(LossCode::ToolDropped, || {
+                    dropped("tools".to_owned(), &entry.name, detail)
+                });
             }
             self.functions.clear();
         } else {
             for (kind, _) in self.servers.drain(..) {
-                losses.push(dropped("tools".to_owned(), &ToolName::plain(kind), detail));
+                losses.add_with(LossCode::ToolDropped, || {
+                    dropped("tools".to_owned(), &ToolName::plain(kind), detail)
+                });
             }
         }
     }
@@ -195,7 +205,7 @@ impl<'r> Toolbox<'r> {
             };
             if forced {
                 let detail = "there is no function that Gemini could be made to call";
-                losses.push(note(at, LossCode::Ignored, detail));
+                losses.add_with(LossCode::Ignored, || note(at, LossCode::Ignored, detail));
             }
             return None;
         }
@@ -218,7 +228,7 @@ impl<'r> Toolbox<'r> {
                 None if is_server(request, name) => with(Mode::None, Vec::new()),
                 None => {
                     let detail = format!("`{name}` is not a function that Gemini was given");
-                    losses.push(note(at, LossCode::Changed, &detail));
+                    losses.add_with(LossCode::Changed, || note(at, LossCode::Changed, &detail));
                     None
                 }
             },
@@ -231,13 +241,15 @@ impl<'r> Toolbox<'r> {
                         None if is_server(request, name) => {}
                         None => {
                             let detail = format!("`{name}` is not among the tools");
-                            losses.push(note(at, LossCode::Changed, &detail));
+                            losses.add_with(LossCode::Changed, || {
+                                note(at, LossCode::Changed, &detail)
+                            });
                         }
                     }
                 }
                 if allowed.is_empty() && *required {
                     let detail = "there is no function that Gemini could be made to call";
-                    losses.push(note(at, LossCode::Ignored, detail));
+                    losses.add_with(LossCode::Ignored, || note(at, LossCode::Ignored, detail));
                 }
                 let mode = match (allowed.is_empty(), required) {
                     (true, _) => Mode::None,

@@ -101,7 +101,7 @@ pub(super) fn write_tool_config(
     let flag = rules.profile.mixing == Mixing::Flag && (mixed || server_parts || asked);
     if asked && !flag {
         let detail = "this target does not know `includeServerSideToolInvocations`";
-        losses.push(note("toolConfig", LossCode::Ignored, detail));
+        losses.add_with(LossCode::Ignored, || note("toolConfig", LossCode::Ignored, detail));
     }
     let streamed = own("streamFunctionCallArguments")
         .filter(|_| rules.profile.argument_streaming && !toolbox.functions.is_empty());

@@ -243,7 +243,7 @@ fn pair<'r>(calls: &mut [CallSite<'r>], at: usize, site: &mut ResultSite<'r>, lo
 
 fn report(site: &ResultSite<'_>, call: &CallSite<'_>, losses: &mut Losses, detail: &str) {
     let (turn, part) = site.at;
-    losses.push(Loss {
+    losses.add_with(LossCode::Changed, || Loss {
         at: format!("turns[{turn}].parts[{part}]"),
         code: LossCode::Changed,
         detail: detail.to_owned(),

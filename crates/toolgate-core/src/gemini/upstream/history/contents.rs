@@ -276,8 +276,10 @@ impl<'r> Builder<'r, '_> {
         words.push_str(" that is no longer part of this conversation:");
         self.tell(words, result);
         let detail = "the result's call is not in the conversation; it is told as text";
-        let tool = result.tool.as_ref().map(ToString::to_string);
-        self.losses.push(Loss { tool, ..loss(at, LossCode::OrphanResult, detail) });
+        self.losses.add_with(LossCode::OrphanResult, || Loss {
+            tool: result.tool.as_ref().map(ToString::to_string),
+            ..loss(at, LossCode::OrphanResult, detail)
+        });
     }
 
     /// A result that came when the model had spoken again. Gemini wants it right behind the call,
@@ -289,8 +291,10 @@ impl<'r> Builder<'r, '_> {
         let words = format!("The earlier call of {name} (call {}) has come to {what}:", call.id);
         self.tell(words, result);
         let detail = "the model has spoken since the call; the result is told as text";
-        let tool = Some(call.call.tool.to_string());
-        self.losses.push(Loss { tool, ..loss(at, LossCode::Changed, detail) });
+        self.losses.add_with(LossCode::Changed, || Loss {
+            tool: Some(call.call.tool.to_string()),
+            ..loss(at, LossCode::Changed, detail)
+        });
     }
 
     /// Tells a result in the user's turn.
@@ -338,7 +342,7 @@ impl<'r> Builder<'r, '_> {
         if ends_with_model && !self.rules.profile.trailing_model_turn {
             self.push(Speaker::User, Piece::Words(GO_ON.into()));
             let detail = "this model does not go on from its own words; it was asked to instead";
-            self.losses.push(Loss {
+            self.losses.add_with(LossCode::Changed, || Loss {
                 at: "turns".to_owned(),
                 code: LossCode::Changed,
                 detail: detail.to_owned(),
@@ -352,7 +356,7 @@ impl<'r> Builder<'r, '_> {
         if let Some(&at) = self.thoughts_left.first() {
             let count = self.thoughts_left.len();
             let detail = format!("thoughts that this model has not signed were left out: {count}");
-            self.losses.push(loss(at, LossCode::Ignored, &detail));
+            self.losses.add_with(LossCode::Ignored, || loss(at, LossCode::Ignored, &detail));
         }
         Ok(())
     }
@@ -377,7 +381,7 @@ impl<'r> Builder<'r, '_> {
     }
 
     fn lose(&mut self, at: (usize, usize), code: LossCode, detail: &str) {
-        self.losses.push(loss(at, code, detail));
+        self.losses.add_with(code, || loss(at, code, detail));
     }
 }
 

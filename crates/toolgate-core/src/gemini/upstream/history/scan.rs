@@ -158,7 +158,7 @@ pub(in crate::gemini::upstream) fn calls_and_results<'r>(
     }
     for site in calls.iter().filter(|site| site.result.is_none() && !site.is_late) {
         let (turn, part) = site.at;
-        losses.push(Loss {
+        losses.add_with(LossCode::MissingResult, || Loss {
             at: format!("turns[{turn}].parts[{part}]"),
             code: LossCode::MissingResult,
             detail: "the call has no result in the conversation; an error was put in its place"

@@ -63,9 +63,10 @@ pub(super) fn put_placeholders(
         ledger.count.placeholder += 1;
         if let Some(call) = calls.get(site) {
             let detail = "the call's signature is lost; Google's placeholder was sent instead";
-            let tool = Some(call.call.tool.to_string());
-            let loss = loss(call.at, LossCode::PlaceholderSignature, detail);
-            losses.push(Loss { tool, ..loss });
+            losses.add_with(LossCode::PlaceholderSignature, || Loss {
+                tool: Some(call.call.tool.to_string()),
+                ..loss(call.at, LossCode::PlaceholderSignature, detail)
+            });
         }
     }
 }

@@ -164,8 +164,10 @@ impl<'r> Ledger<'r> {
     }
 
     fn report(&mut self, (turn, part): Place, code: LossCode, detail: &str) {
-        let at = format!("turns[{turn}].parts[{part}]");
-        self.losses.push(Loss { at, code, detail: detail.to_owned(), tool: None });
+        self.losses.add_with(code, || {
+            let at = format!("turns[{turn}].parts[{part}]");
+            Loss { at, code, detail: detail.to_owned(), tool: None }
+        });
     }
 }
 

@@ -147,7 +147,7 @@ fn place_in<'a>(
                 let place = place.min(parts.len());
                 parts.insert(place, (turn, kind.part(Text::EMPTY, Some(signature))));
             }
-            None => losses.push(lost(first + turn)),
+            None => losses.add_with(LossCode::PartDropped, || lost(first + turn)),
         }
     }
     for carried in calls {
@@ -196,7 +196,7 @@ fn place_call<'a>(
         .or_else(|| find(parts, carried.place.min(parts.len()), &unnamed));
     match found.map(|at| &mut parts[at].1) {
         Some(Part::Call(call)) => call.signature = Some(carried.signature),
-        _ => losses.push(lost(first + carried.turn)),
+        _ => losses.add_with(LossCode::PartDropped, || lost(first + carried.turn)),
     }
 }
 
@@ -220,7 +220,7 @@ fn place_elsewhere<'a>(turns: &mut [Turn<'a>], carried: Vec<Carried<'a>>, losses
         match part {
             Some(Part::Call(call)) => call.signature = Some(signature),
             // The call has one already: its own comes first.
-            _ => losses.push(lost(turn)),
+            _ => losses.add_with(LossCode::PartDropped, || lost(turn)),
         }
     }
 }
