@@ -2,7 +2,7 @@
 
 use super::echo::{CallKind, Echo};
 use super::frames::{Frames, member};
-use super::hosted::{write_apply_patch, write_computer, write_local_shell, write_shell};
+use super::hosted::{fits, write_apply_patch, write_computer, write_local_shell, write_shell};
 use super::open::place;
 use crate::canon::{Call, CallInput, Media, ToolName};
 use crate::json::{Kind, Raw, Text, write};
@@ -38,7 +38,10 @@ enum Hosted {
 
 impl<'c> CallItem<'c> {
     pub(super) fn new(call: &'c Call<'c>, echo: &Echo) -> Self {
-        let kind = echo.calls.get(&call.tool);
+        let kind = echo.calls.get(&call.tool).filter(|kind| match &call.input {
+            CallInput::Json(raw) => fits(**kind, raw),
+            CallInput::Text(_) => true,
+        });
         let (prefix, form) = match (&call.input, kind) {
             (CallInput::Text(text), _) => ("ctc", Form::Custom(literal(text))),
             (CallInput::Json(raw), Some(CallKind::Custom)) => {

@@ -98,6 +98,35 @@ pub(super) fn arguments_of_actions(
     Raw::parse(json)
 }
 
+/// Whether a hosted call's item can hold the arguments: without them it would say something else
+/// than the model did.
+pub(super) fn fits(kind: CallKind, arguments: &Raw<'_>) -> bool {
+    if kind == CallKind::Custom {
+        return true;
+    }
+    let Some(whole) = arguments.fields() else { return false };
+    let is = |fields: &Fields<'_>, name: &str, kinds: &[Kind]| {
+        fields.get(name).is_some_and(|value| kinds.contains(&value.kind()))
+    };
+    let words = [Kind::Array, Kind::String];
+    match kind {
+        CallKind::ApplyPatch => {
+            let nested = whole.get("operation").and_then(Raw::fields);
+            let fields = nested.as_ref().unwrap_or(&whole);
+            let deletes = fields.get("type").is_some_and(|kind| kind.get() == "\"delete_file\"");
+            let says = |name| is(fields, name, &[Kind::String]);
+            says("type") && says("path") && (deletes || says("diff"))
+        }
+        CallKind::LocalShell | CallKind::Shell => {
+            is(&whole, "commands", &words) || is(&whole, "command", &words)
+        }
+        CallKind::Computer => {
+            is(&whole, "actions", &[Kind::Array]) || is(&whole, "action", &[Kind::Object])
+        }
+        CallKind::Custom | CallKind::ToolSearch => true,
+    }
+}
+
 /// Writes a `local_shell_call`'s `action`.
 pub(super) fn write_local_shell(out: &mut Vec<u8>, arguments: &Raw<'_>) {
     let fields = arguments.fields().unwrap_or_default();

@@ -129,10 +129,11 @@ fn r38_finish_reasons() {
         ("MISSING_THOUGHT_SIGNATURE", "InvalidRequest"),
         ("TOO_MANY_TOOL_CALLS", "Internal"),
         ("OTHER", "Internal"),
-        ("SOMETHING_NEW", "Internal"),
     ] {
         check(&[text], reason, &[&format!("fail {kind}")]);
     }
+    check(&[text], "SOMETHING_NEW", &[r#"text "x""#, "finish Stop", "Changed finishReason"]);
+    check(&[""], "SOMETHING_NEW", &["fail Internal"]);
     for reason in ["", "FINISH_REASON_UNSPECIFIED"] {
         check(&[text], reason, &["fail Cut"]);
     }

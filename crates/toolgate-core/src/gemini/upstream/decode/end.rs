@@ -13,6 +13,8 @@ enum Meaning {
     /// The model called what it was not given.
     Unexpected,
     Failure(FailureKind),
+    /// A reason that this version does not know.
+    Unknown,
 }
 
 fn meaning(reason: &str) -> Meaning {
@@ -28,8 +30,8 @@ fn meaning(reason: &str) -> Meaning {
         }
         // The request lacks a signature: sending it again does not help.
         "MISSING_THOUGHT_SIGNATURE" => Meaning::Failure(FailureKind::InvalidRequest),
-        // `OTHER`, `TOO_MANY_TOOL_CALLS` and whatever comes in future: never a silent stop.
-        _ => Meaning::Failure(FailureKind::Internal),
+        "OTHER" | "TOO_MANY_TOOL_CALLS" => Meaning::Failure(FailureKind::Internal),
+        _ => Meaning::Unknown,
     }
 }
 
@@ -56,6 +58,14 @@ impl Turn {
                 }
                 self.close(FinishReason::MaxTokens, sink);
             }
+            // A client runs a whole call, however the turn ended: Messages demands it, and clients
+            // of the other dialects look for calls before they look at the reason.
+            Meaning::Blocked if self.calls > 0 => {
+                self.drop_open("the answer was blocked in the middle of it");
+                let detail = format!("Gemini ended the turn with {reason} after a whole call");
+                self.lose("finishReason".to_owned(), LossCode::Changed, detail);
+                self.close(FinishReason::ToolCalls, sink);
+            }
             Meaning::Blocked => {
                 self.drop_open("the answer was blocked in the middle of it");
                 self.close(FinishReason::Blocked(reason), sink);
@@ -69,6 +79,15 @@ impl Turn {
             }
             Meaning::Unexpected => self.fail_with(FailureKind::MalformedCall, reason, sink),
             Meaning::Failure(kind) => self.fail_with(kind, reason, sink),
+            // Nothing is missing that could be asked for again. Without content the reason is all
+            // that there is to tell.
+            Meaning::Unknown if self.calls > 0 || self.has_content => {
+                let detail =
+                    format!("`{}` is not a reason that this version knows", excerpt(&reason));
+                self.lose("finishReason".to_owned(), LossCode::Changed, detail);
+                self.stop(sink);
+            }
+            Meaning::Unknown => self.fail_with(FailureKind::Internal, reason, sink),
         }
     }
 

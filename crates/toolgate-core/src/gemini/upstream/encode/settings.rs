@@ -1,6 +1,7 @@
 //! `generationConfig`.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::output::Output;
 use super::thinking::thinking_config;
@@ -95,7 +96,9 @@ impl Config<'_> {
             }
             self.integer("maxOutputTokens", asked.min(limit));
         }
-        let stops: Vec<_> = request.settings.stop.iter().filter(|stop| !stop.is_empty()).collect();
+        let mut seen = BTreeSet::new();
+        let mut stops: Vec<_> = request.settings.stop.iter().collect();
+        stops.retain(|stop| !stop.is_empty() && seen.insert(stop.decode()));
         if stops.len() > MAX_STOPS {
             let detail =
                 format!("Gemini takes {MAX_STOPS} stop sequences; the others are left out");
@@ -226,7 +229,7 @@ impl Config<'_> {
 
     /// Members that only Gemini knows. What was said above is not said again.
     fn own_members(&mut self, request: &Request<'_>, backend: Backend) {
-        let mut seen: Vec<Cow<'_, str>> = Vec::new();
+        let mut seen: BTreeSet<Cow<'_, str>> = BTreeSet::new();
         for (name, value) in &request.gemini_generation {
             let name = camel(Cow::Borrowed(name));
             let elsewhere = match backend {
@@ -243,7 +246,7 @@ impl Config<'_> {
             }
             write::key(self.out, &name);
             value.write(self.out);
-            seen.push(name);
+            seen.insert(name);
         }
     }
 }
