@@ -124,6 +124,7 @@ impl<'a> Reader<'a, '_> {
         };
         for index in 0.. {
             let at = at.index(index);
+            self.count_block(&at)?;
             let Some(block) = blocks.next(&at, &mut self.losses)? else { break };
             match &*block.kind {
                 kind @ ("document" | "search_result") => self.misplaced(kind, &at),
@@ -204,9 +205,8 @@ impl<'a> Reader<'a, '_> {
                 }
                 MediaSource::Uri(id)
             }
-            other => {
-                let reason = format!("`{other}` is not a source that this version knows");
-                return Err(at.field("type").bad(reason));
+            _ => {
+                return Err(at.field("type").bad("expected base64, url, file, text or content"));
             }
         };
         Ok(Some(Media { mime, source, name, modifiers: Vec::new() }))

@@ -8,7 +8,7 @@ use super::content::{Block, Content};
 use super::wire;
 use crate::canon::{
     BadRequest, Call, CallInput, LossCode, Losses, Part, Request, ResultPart, Role, ToolName,
-    ToolResult, Turn,
+    ToolResult, Turn, max_parts, too_many_parts,
 };
 use crate::json::{self, Path, Raw, Slice, Text};
 use crate::seal::{Opened, Sealed, Sealer};
@@ -22,6 +22,9 @@ pub(super) struct Reader<'a, 's> {
     /// Tools that are declared inside the conversation, with their place.
     pub(super) added: Vec<(String, Raw<'a>)>,
     pub(super) twins: Twins,
+    body_len: usize,
+    /// How many blocks may still come.
+    blocks_left: usize,
 }
 
 /// Readable blocks whose original, a whole part of Gemini's, stands sealed in the same message.
@@ -45,13 +48,31 @@ pub(super) fn required<'a>(
 }
 
 impl<'a, 's> Reader<'a, 's> {
-    pub(super) fn new(sealer: &'s Sealer) -> Self {
+    pub(super) fn new(sealer: &'s Sealer, body_len: usize) -> Self {
         Self {
             sealer,
             losses: Losses::new(),
             mentioned: BTreeMap::new(),
             added: Vec::new(),
             twins: Twins::default(),
+            body_len,
+            blocks_left: max_parts(body_len),
+        }
+    }
+
+    /// Length of the body.
+    pub(super) fn body_len(&self) -> usize {
+        self.body_len
+    }
+
+    /// Counts a block, of which a body may have so many.
+    pub(super) fn count_block(&mut self, at: &Path<'_>) -> Result<(), BadRequest> {
+        match self.blocks_left.checked_sub(1) {
+            Some(left) => {
+                self.blocks_left = left;
+                Ok(())
+            }
+            None => Err(too_many_parts(self.body_len, &at.to_string())),
         }
     }
 
@@ -104,9 +125,8 @@ impl<'a, 's> Reader<'a, 's> {
                 "user" => Role::User,
                 "assistant" => Role::Model,
                 "system" => Role::Instruction,
-                other => {
-                    let reason = format!("`{other}` is none of user, assistant, system");
-                    return Err(at.field("role").bad(reason));
+                _ => {
+                    return Err(at.field("role").bad("expected user, assistant or system"));
                 }
             };
             let parts = match &message.content {
@@ -139,10 +159,14 @@ impl<'a, 's> Reader<'a, 's> {
         let mut parts = Vec::new();
         match Content::read(said, at)? {
             Content::Text(text) => {
-                parts.extend((!text.is_empty()).then_some(text).map(Part::text));
+                self.count_block(at)?;
+                if !text.is_empty() {
+                    parts = vec![Part::text(text)];
+                }
             }
             Content::Blocks(mut blocks) => {
                 for index in 0.. {
+                    self.count_block(at)?;
                     let at = at.index(index);
                     let Some(block) = blocks.next(&at, &mut self.losses)? else { break };
                     self.part(block, &at, &mut parts)?;
@@ -218,6 +242,7 @@ impl<'a, 's> Reader<'a, 's> {
             Some(Content::Blocks(mut blocks)) => {
                 for index in 0.. {
                     let at = at.index(index);
+                    self.count_block(&at)?;
                     let Some(block) = blocks.next(&at, &mut self.losses)? else { break };
                     self.pieces(block, &at, &mut pieces)?;
                 }

@@ -6,9 +6,9 @@ use super::message::{Reader, required};
 use super::{tools, wire};
 use crate::canon::{
     BadRequest, DecodeOptions, Decoded, Effort, LossCode, Losses, OutputFormat, Request,
-    SchemaForm, ServerTool, Settings, Thinking, ThinkingMode, Tool,
+    SchemaForm, ServerTool, Settings, Thinking, ThinkingMode, Tool, check_name,
 };
-use crate::json::{self, Kind, Path, Raw, Slice, Text};
+use crate::json::{self, Element, Kind, Path, Raw, Slice, Text};
 use crate::seal::Sealer;
 
 /// What an answer must know of its request.
@@ -71,8 +71,8 @@ fn decode<'a>(
     sealer: &Sealer,
     purpose: Purpose,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
-    let mut reader = Reader::new(sealer);
-    let read = json::read::<wire::Body<'a, wire::Tool<'a>>>;
+    let mut reader = Reader::new(sealer, body.len());
+    let read = json::read::<wire::Body<'a, Element<wire::Tool<'a>>>>;
     if let Ok(mut body) = read(body, &Path::Root, &mut reader.losses)
         && tools::are_known(body.tools.as_deref().unwrap_or_default())
     {
@@ -89,7 +89,7 @@ fn decode<'a>(
 
 fn understand<'a, T>(
     body: wire::Body<'a, T>,
-    tools: Vec<wire::Tool<'a>>,
+    tools: Vec<Element<wire::Tool<'a>>>,
     mut reader: Reader<'a, '_>,
     purpose: Purpose,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
@@ -139,6 +139,8 @@ fn understand<'a, T>(
     reader.messages(messages, &mut request)?;
     request.tools = tools::decode(tools, &mut reader, &request.tool_choice)?;
 
+    check_name(&request.model, &Path::Root.field("model"))?;
+    request.check_bounds(reader.body_len(), "messages")?;
     let echo = Echo {
         model: request.model.clone().into_owned(),
         stream: request.stream,
@@ -278,6 +280,6 @@ fn thread(given: Option<wire::Thread<'_>>) -> Result<Thread, BadRequest> {
             let id = required(given.previous_message_id, &at.field("previous_message_id"))?;
             Ok(Thread::Continue { previous_message_id: id.into_owned() })
         }
-        other => Err(at.field("type").bad(format!("`{other}` is neither create nor continue"))),
+        _ => Err(at.field("type").bad("expected create or continue")),
     }
 }

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use super::message::{Reader, required};
 use super::{toolset, vendor, wire};
 use crate::canon::{
-    BadRequest, Function, Loss, LossCode, Losses, SchemaForm, ServerTool, Tool, ToolChoice,
-    ToolName,
+    BadRequest, Function, Loss, LossCode, Losses, MAX_TOOLS, SchemaForm, ServerTool, Tool,
+    ToolChoice, ToolName, too_many_tools,
 };
-use crate::json::{self, Path, Raw, Slice, Text};
+use crate::json::{self, Element, Path, Raw, Slice, Text};
 
 /// Reads `tool_choice`.
 pub(super) fn choice(given: wire::ToolChoice<'_>) -> Result<ToolChoice<'_>, BadRequest> {
@@ -19,12 +19,12 @@ pub(super) fn choice(given: wire::ToolChoice<'_>) -> Result<ToolChoice<'_>, BadR
         "any" => Ok(ToolChoice::Any),
         "none" => Ok(ToolChoice::None),
         "tool" => Ok(ToolChoice::One(ToolName::plain(required(given.name, &at.field("name"))?))),
-        other => Err(at.field("type").bad(format!("`{other}` is none of auto, any, tool, none"))),
+        _ => Err(at.field("type").bad("expected auto, any, tool or none")),
     }
 }
 
 /// Whether all tools are such as the mirror of a tool knows.
-pub(super) fn are_known(tools: &[wire::Tool<'_>]) -> bool {
+pub(super) fn are_known(tools: &[Element<wire::Tool<'_>>]) -> bool {
     tools.iter().all(|tool| tool.kind.as_ref().is_none_or(|kind| is_known(&kind.decode())))
 }
 
@@ -32,10 +32,10 @@ pub(super) fn are_known(tools: &[wire::Tool<'_>]) -> bool {
 pub(super) fn read<'a>(
     tools: &[Raw<'a>],
     losses: &mut Losses,
-) -> Result<Vec<wire::Tool<'a>>, BadRequest> {
+) -> Result<Vec<Element<wire::Tool<'a>>>, BadRequest> {
     let at = Path::Root.field("tools");
     let tools = tools.iter().enumerate();
-    tools.map(|(index, raw)| read_one(raw, &at.index(index), losses)).collect()
+    tools.map(|(index, raw)| read_one(raw, &at.index(index), losses).map(Box::new)).collect()
 }
 
 fn read_one<'a>(
@@ -55,7 +55,7 @@ fn read_one<'a>(
 ///
 /// A deferred tool is shown once the conversation has loaded or used it, or the client demands it.
 pub(super) fn decode<'a>(
-    given: Vec<wire::Tool<'a>>,
+    given: Vec<Element<wire::Tool<'a>>>,
     reader: &mut Reader<'a, '_>,
     choice: &ToolChoice<'a>,
 ) -> Result<Vec<Tool<'a>>, BadRequest> {
@@ -63,7 +63,7 @@ pub(super) fn decode<'a>(
     let tools_at = Path::Root.field("tools");
     shelf.tools.reserve(given.len());
     for (index, tool) in given.into_iter().enumerate() {
-        shelf.take(tool, &tools_at.index(index), &mut reader.losses)?;
+        shelf.take(*tool, &tools_at.index(index), &mut reader.losses)?;
     }
     for (at, raw) in std::mem::take(&mut reader.added) {
         let at = Path::Root.field(&at);
@@ -113,6 +113,9 @@ impl<'a> Shelf<'a> {
     ) -> Result<(), BadRequest> {
         let kind = tool.kind.take().map(Text::into_cow).unwrap_or(Cow::Borrowed("custom"));
         let (family, version) = family(&kind);
+        if self.tools.len() >= MAX_TOOLS {
+            return Err(too_many_tools());
+        }
         match family {
             "custom" => self.tools.push(Tool::Function(custom(tool, at, losses)?)),
             "bash" | "text_editor" | "computer" | "memory" => {

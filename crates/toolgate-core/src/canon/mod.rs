@@ -5,6 +5,7 @@
 //! came in ([`Text`](crate::json::Text), [`Raw`](crate::json::Raw)).
 
 mod answer;
+mod bounds;
 mod dialect;
 mod event;
 mod failure;
@@ -17,6 +18,8 @@ mod settings;
 mod tool;
 
 pub use answer::{Answer, Assembler, CallLog, Item};
+pub use bounds::{BYTES_PER_PART, MAX_NAME_BYTES, MAX_PARTS, MAX_TOOLS};
+pub(crate) use bounds::{check_name, max_parts, too_many_parts, too_many_tools};
 pub use dialect::{DecodeOptions, Decoded, ErrorReply, Stamp};
 pub use event::{Encoder, Event, Finish, FinishReason, ServerActivity, Sink, Start, Usage};
 pub use failure::{BadRequest, Failure, FailureKind, brief};

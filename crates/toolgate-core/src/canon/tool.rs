@@ -194,7 +194,11 @@ pub enum ResultPart<'a> {
 ///
 /// Its `Debug` prints the length only.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Signature<'a> {
+pub struct Signature<'a>(Box<Signed<'a>>);
+
+/// The content of a signature. In a box of its own: most parts have none.
+#[derive(Clone, PartialEq, Eq)]
+struct Signed<'a> {
     value: Cow<'a, str>,
     issuer: Option<Issuer>,
     tool: Option<ToolMark>,
@@ -226,7 +230,7 @@ impl<'a> Signature<'a> {
     /// `None` for the empty string, which means "no signature".
     pub fn new(value: impl Into<Cow<'a, str>>, issuer: Option<Issuer>) -> Option<Self> {
         let value = value.into();
-        (!value.is_empty()).then_some(Self { value, issuer, tool: None })
+        (!value.is_empty()).then(|| Self(Box::new(Signed { value, issuer, tool: None })))
     }
 
     /// The same, for calls of this tool alone: some clients rename calls and keep the rest.
@@ -237,37 +241,38 @@ impl<'a> Signature<'a> {
 
     /// Whether it may stand on a call of this tool, as far as it knows.
     pub fn fits(&self, tool: &ToolName<'_>) -> bool {
-        self.tool.is_none_or(|mark| mark == ToolMark::of(tool))
+        self.0.tool.is_none_or(|mark| mark == ToolMark::of(tool))
     }
 
     pub(crate) fn mark(&self) -> Option<ToolMark> {
-        self.tool
+        self.0.tool
     }
 
-    pub(crate) fn marked(self, tool: Option<ToolMark>) -> Self {
-        Self { tool, ..self }
+    pub(crate) fn marked(mut self, tool: Option<ToolMark>) -> Self {
+        self.0.tool = tool;
+        self
     }
 
     /// The token, to be sent or sealed; never to be printed.
     pub fn expose(&self) -> &str {
-        &self.value
+        &self.0.value
     }
 
     /// Who issued it; `None` where the carrier did not say.
     pub fn issuer(&self) -> Option<&Issuer> {
-        self.issuer.as_ref()
+        self.0.issuer.as_ref()
     }
 
     /// A copy that owns its token.
     pub fn into_owned(self) -> Signature<'static> {
-        let value = Cow::Owned(self.value.into_owned());
-        Signature { value, issuer: self.issuer, tool: self.tool }
+        let Signed { value, issuer, tool } = *self.0;
+        Signature(Box::new(Signed { value: Cow::Owned(value.into_owned()), issuer, tool }))
     }
 }
 
 impl fmt::Debug for Signature<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Signature({} characters, {:?})", self.value.len(), self.issuer)
+        write!(f, "Signature({} characters, {:?})", self.0.value.len(), self.0.issuer)
     }
 }
 

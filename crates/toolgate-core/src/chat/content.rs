@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::request::reread;
 use super::wire;
 use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource, data_url};
-use crate::json::{Kind, Path, Raw, Text};
+use crate::json::{Element, Kind, Path, Raw, Text};
 
 /// A piece of a message's content.
 pub(super) enum Piece<'a> {
@@ -23,10 +23,10 @@ pub(super) fn decode_content<'a>(
     match content.kind() {
         Kind::String => Ok(content.into_text().map(Piece::Text).into_iter().collect()),
         Kind::Array => {
-            let parts: Vec<wire::ContentPart<'a>> = reread(&content, at, losses)?;
+            let parts: Vec<Element<wire::ContentPart<'a>>> = reread(&content, at, losses)?;
             let mut pieces = Vec::with_capacity(parts.len());
             for (index, part) in parts.into_iter().enumerate() {
-                pieces.extend(decode_part(part, &at.index(index), losses)?);
+                pieces.extend(decode_part(*part, &at.index(index), losses)?);
             }
             Ok(pieces)
         }

@@ -9,12 +9,12 @@ use crate::canon::{
     BadRequest, Call, CallInput, LossCode, Losses, Part, Request, ResultPart, Role, Signature,
     ToolName, ToolResult, Turn,
 };
-use crate::json::{Kind, Path, Raw, Text};
+use crate::json::{Element, Kind, Path, Raw, Text};
 use crate::seal::Sealer;
 
 /// Fills in the instructions and the turns.
 pub(super) fn decode_messages<'a>(
-    messages: Vec<wire::Message<'a>>,
+    messages: Vec<Element<wire::Message<'a>>>,
     sealer: &Sealer,
     request: &mut Request<'a>,
     losses: &mut Losses,
@@ -25,19 +25,18 @@ pub(super) fn decode_messages<'a>(
         let at = list.index(index);
         let role = message.role.as_ref().map(Text::decode);
         match role.as_deref() {
-            Some("system" | "developer") => instruction(message, &at, request, losses)?,
+            Some("system" | "developer") => instruction(*message, &at, request, losses)?,
             Some("user") => {
                 report_name(&message, &at, losses);
                 let pieces = decode_content(message.content, &at.field("content"), losses)?;
-                let parts = pieces.into_iter().filter_map(said).collect();
-                request.turns.push(Turn { role: Role::User, parts });
+                request.turns.push(Turn { role: Role::User, parts: all_said(pieces) });
             }
             Some("assistant") => {
-                let parts = Assistant { sealer, at: &at, losses }.decode(message)?;
+                let parts = Assistant { sealer, at: &at, losses }.decode(*message)?;
                 request.turns.push(Turn { role: Role::Model, parts });
             }
             Some("tool" | "function") => {
-                let result = decode_result(message, &at, losses)?;
+                let result = decode_result(*message, &at, losses)?;
                 let parts = vec![Part::Result(result)];
                 request.turns.push(Turn { role: Role::User, parts });
             }
@@ -48,6 +47,13 @@ pub(super) fn decode_messages<'a>(
         }
     }
     Ok(())
+}
+
+/// Pieces as parts, without room for more: most messages have one.
+fn all_said(pieces: Vec<Piece<'_>>) -> Vec<Part<'_>> {
+    let mut parts = Vec::with_capacity(pieces.len());
+    parts.extend(pieces.into_iter().filter_map(said));
+    parts
 }
 
 /// A piece as a part; nothing where it is empty.
@@ -77,8 +83,7 @@ fn instruction<'a>(
     let at = at.field("content");
     let pieces = decode_content(message.content, &at, losses)?;
     if !request.turns.is_empty() {
-        let parts = pieces.into_iter().filter_map(said).collect();
-        request.turns.push(Turn { role: Role::Instruction, parts });
+        request.turns.push(Turn { role: Role::Instruction, parts: all_said(pieces) });
         return Ok(());
     }
     for piece in pieces {
@@ -138,7 +143,7 @@ impl Assistant<'_> {
             self.losses.add(&self.at.field("audio"), LossCode::PartDropped, detail);
         }
         let content = decode_content(message.content, &self.at.field("content"), self.losses)?;
-        let mut words: Vec<Part<'a>> = content.into_iter().filter_map(said).collect();
+        let mut words = all_said(content);
         if words.is_empty() {
             let refusal = message.refusal.filter(|text| !text.is_empty());
             words.extend(refusal.map(Part::text));
@@ -151,6 +156,8 @@ impl Assistant<'_> {
         let kept = self.kept(message.extra_content);
 
         let mut parts = kept.parts;
+        let calls = message.tool_calls.as_ref().map_or(0, Vec::len);
+        parts.reserve_exact(words.len() + calls + usize::from(thought.is_some()));
         parts.extend(thought.map(|text| Part::Thought { text, signature: None }));
         parts.extend(kept.thoughts);
         if let Some(signature) = kept.signature {
@@ -161,7 +168,7 @@ impl Assistant<'_> {
 
         let list = self.at.field("tool_calls");
         for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
-            self.call(call, &list.index(index), &mut parts)?;
+            self.call(*call, &list.index(index), &mut parts)?;
         }
         if let Some(mut function) = message.function_call {
             let extra = function.extra_content.take();

@@ -1,7 +1,7 @@
 //! From a Chat Completions request to [`Request`].
 
 use super::{message, settings, tools, wire};
-use crate::canon::{BadRequest, DecodeOptions, Decoded, Losses, Request};
+use crate::canon::{BadRequest, DecodeOptions, Decoded, Losses, Request, check_name};
 use crate::json::{self, Path, Raw};
 
 /// What the answers must know of the request.
@@ -27,14 +27,12 @@ pub fn decode_request<'a>(
     let Some(model) = wire.model.take() else {
         return Err(Path::Root.field("model").bad("a model is needed"));
     };
+    let model = model.into_cow();
+    check_name(&model, &Path::Root.field("model"))?;
     let Some(messages) = wire.messages.take() else {
         return Err(Path::Root.field("messages").bad("messages are needed"));
     };
-    let mut request = Request {
-        model: model.into_cow(),
-        stream: wire.stream.unwrap_or(false),
-        ..Request::default()
-    };
+    let mut request = Request { model, stream: wire.stream.unwrap_or(false), ..Request::default() };
     message::decode_messages(messages, options.sealer, &mut request, &mut losses)?;
     tools::decode_tools(&mut wire, &mut request, &mut losses)?;
     let echo = Echo {
@@ -48,6 +46,7 @@ pub fn decode_request<'a>(
         citations: tools::searches(&request.tools),
     };
     settings::decode_settings(wire, &mut request, &mut losses)?;
+    request.check_bounds(body.len(), "messages")?;
     Ok(Decoded { request, echo, losses })
 }
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::request::reread;
 use super::wire;
 use crate::canon::{
-    BadRequest, Function, Loss, LossCode, Losses, Request, SchemaForm, ServerTool, Tool,
-    ToolChoice, ToolName,
+    BadRequest, Function, Loss, LossCode, Losses, MAX_TOOLS, Request, SchemaForm, ServerTool, Tool,
+    ToolChoice, ToolName, too_many_tools,
 };
 use crate::json::{Kind, Path, Raw, Text};
 
@@ -23,6 +23,9 @@ pub(super) fn decode_tools<'a>(
     let (tools, functions) = (root.field("tools"), root.field("functions"));
     for (index, tool) in wire.tools.iter_mut().flatten().enumerate() {
         let at = tools.index(index);
+        if request.tools.len() >= MAX_TOOLS {
+            return Err(too_many_tools());
+        }
         request.tools.extend(decode_tool(tool, &at, losses)?);
     }
     for (index, function) in wire.functions.iter_mut().flatten().enumerate() {

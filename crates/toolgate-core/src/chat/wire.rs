@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::json::{Raw, Text};
+use crate::json::{Element, Raw, Text};
 
 /// A field that is known and not looked at. Unlike serde's own, it is not reported as unknown.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ impl<'de> Deserialize<'de> for Known {
 pub(super) struct Request<'a> {
     #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
-    pub(super) messages: Option<Vec<Message<'a>>>,
-    pub(super) tools: Option<Vec<Tool<'a>>>,
+    pub(super) messages: Option<Vec<Element<Message<'a>>>>,
+    pub(super) tools: Option<Vec<Element<Tool<'a>>>>,
     pub(super) tool_choice: Option<Raw<'a>>,
     pub(super) functions: Option<Vec<Function<'a>>>,
     pub(super) function_call: Option<Raw<'a>>,
@@ -79,7 +79,7 @@ pub(super) struct Message<'a> {
     pub(super) content: Option<Raw<'a>>,
     pub(super) name: Option<Text<'a>>,
     pub(super) refusal: Option<Text<'a>>,
-    pub(super) tool_calls: Option<Vec<ToolCall<'a>>>,
+    pub(super) tool_calls: Option<Vec<Element<ToolCall<'a>>>>,
     pub(super) function_call: Option<FunctionCall<'a>>,
     pub(super) tool_call_id: Option<Text<'a>>,
     pub(super) reasoning_content: Option<Raw<'a>>,

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use super::{request_config, request_parts, wire};
 use crate::canon::{
-    BadRequest, DecodeOptions, Decoded, LossCode, Losses, Part, Request, Role, Turn,
+    BadRequest, DecodeOptions, Decoded, LossCode, Losses, Part, Request, Role, Turn, check_name,
 };
 use crate::json::{self, Kind, Path, Raw, Text};
 
@@ -53,6 +53,7 @@ pub fn decode_request<'a>(
     stream: bool,
     _options: &DecodeOptions<'_>,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
+    check_name(model, &Path::Root.field("model"))?;
     let mut losses = Losses::new();
     let (request, rest) = read(body, &Path::Root, &mut losses)?;
     report_strays(&rest, &mut losses);
@@ -65,6 +66,7 @@ pub fn decode_count_tokens<'a>(
     model: &str,
     _options: &DecodeOptions<'_>,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
+    check_name(model, &Path::Root.field("model"))?;
     let mut losses = Losses::new();
     let (mut request, rest) = read(body, &Path::Root, &mut losses)?;
     if let Some(json) = rest.generate_content_request.as_ref().and_then(Raw::as_borrowed) {
@@ -86,12 +88,14 @@ pub fn decode_native<'a>(
     let Some(model) = rest.model else {
         return Err(root.field("model").bad("a model is needed"));
     };
+    check_name(&model.decode(), &root.field("model"))?;
     if let Some(raw) = rest.stream {
         request.stream =
             raw.to().ok_or_else(|| root.field("stream").bad("expected true or false"))?;
     }
     if let Some(input) = rest.input {
         decode_input(input, &root.field("input"), &mut request, &mut losses)?;
+        request.check_bounds(body.len(), "input")?;
     }
     Ok(Native {
         decoded: named(request, &model.decode(), losses),
@@ -183,9 +187,9 @@ fn read<'a>(
         && wire.is_enough(&unknown, at)
     {
         losses.append(&mut unknown);
-        return decode(wire, at, losses);
+        return decode(wire, json.len(), at, losses);
     }
-    decode(json::read::<wire::Loose<'a>>(json, at, losses)?, at, losses)
+    decode(json::read::<wire::Loose<'a>>(json, at, losses)?, json.len(), at, losses)
 }
 
 impl wire::Documented<'_> {
@@ -199,12 +203,13 @@ impl wire::Documented<'_> {
         let is_counted = unknown.total() > unknown.len();
         !is_counted
             && !unknown.iter().any(|loss| kept(&loss.at))
-            && !parts.any(wire::Part::is_geminis_own)
+            && !parts.any(|part| part.is_geminis_own())
     }
 }
 
 fn decode<'a>(
     wire: wire::Request<'a, impl Fill<'a>, impl Fill<'a>, impl Fill<'a>>,
+    json_len: usize,
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<(Request<'a>, Rest<'a>), BadRequest> {
@@ -236,6 +241,7 @@ fn decode<'a>(
         ("modelArmorConfig", wire.model_armor_config),
         ("outputConfig", wire.output_config),
     ];
+    request.check_bounds(json_len, &at.field("contents").to_string())?;
     request.gemini.extend(copied.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
     let rest = Rest {
         model: wire.model,
@@ -249,7 +255,7 @@ fn decode<'a>(
 }
 
 /// The system instruction.
-impl<'a> Fill<'a> for wire::Content<'a, Vec<wire::Part<'a>>> {
+impl<'a> Fill<'a> for wire::Content<'a, wire::Parts<'a>> {
     fn fill(
         self,
         at: &Path<'_>,

@@ -10,7 +10,7 @@ use crate::canon::{
 };
 use crate::json::{Kind, Path, Raw, Text};
 
-impl<'a> Fill<'a> for Vec<wire::Content<'a, Vec<wire::Part<'a>>>> {
+impl<'a> Fill<'a> for Vec<wire::Content<'a, wire::Parts<'a>>> {
     fn fill(
         self,
         at: &Path<'_>,
@@ -72,13 +72,13 @@ fn decode_role(role: Option<&Text<'_>>, at: &Path<'_>) -> Result<Role, BadReques
 
 /// Takes over parts of which nothing has to be kept as it was written.
 pub(super) fn decode_known_parts<'a>(
-    list: Vec<wire::Part<'a>>,
+    list: wire::Parts<'a>,
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<Vec<Part<'a>>, BadRequest> {
     let mut parts = Vec::with_capacity(list.len());
     for (index, part) in list.into_iter().enumerate() {
-        decode_known(part, &at.index(index), &mut parts, losses)?;
+        decode_known(*part, &at.index(index), &mut parts, losses)?;
     }
     Ok(parts)
 }
@@ -92,7 +92,7 @@ pub(super) fn decode_parts<'a>(
     let mut parts = Vec::new();
     if raw.kind() == Kind::Array {
         let list: Vec<Raw<'a>> = reread(&raw, at, losses)?;
-        parts.reserve(list.len());
+        parts.reserve_exact(list.len());
         for (index, part) in list.into_iter().enumerate() {
             decode_part(part, &at.index(index), &mut parts, losses)?;
         }
@@ -151,13 +151,13 @@ fn decode_known<'a>(
         let signature = decode_signature(signed, at)?;
         let at = at.field("functionCall");
         parts.extend(text.filter(|text| !text.is_empty()).map(Part::text));
-        parts.extend(decode_call(call, signature, &at, losses)?.map(Part::Call));
+        parts.extend(decode_call(*call, signature, &at, losses)?.map(Part::Call));
     } else if let Some(result) = result {
         if signed.is_some() {
             let detail = "a result is not signed; the signature was left out";
             losses.add(&at.field("thoughtSignature"), LossCode::Ignored, detail);
         }
-        parts.push(Part::Result(decode_result(result, &at.field("functionResponse"), losses)?));
+        parts.push(Part::Result(decode_result(*result, &at.field("functionResponse"), losses)?));
     } else if text.is_some() || signed.is_some() {
         // A part with nothing but a signature is how clients send back one whose text was empty.
         let signature = decode_signature(signed, at)?;
@@ -238,8 +238,8 @@ fn decode_signature<'a>(
 }
 
 fn media<'a>(
-    blob: Option<wire::Blob<'a>>,
-    file: Option<wire::FileData<'a>>,
+    blob: Option<Box<wire::Blob<'a>>>,
+    file: Option<Box<wire::FileData<'a>>>,
     at: &Path<'_>,
 ) -> Result<Option<Media<'a>>, BadRequest> {
     let (mime, source, name) = match (blob, file) {

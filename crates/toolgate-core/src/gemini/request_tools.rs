@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::request::{Fill, camel, reread};
 use super::wire;
 use crate::canon::{
-    BadRequest, Function, Loss, LossCode, Losses, Request, SchemaForm, ServerTool, Tool,
-    ToolChoice, ToolName,
+    BadRequest, Function, Loss, LossCode, Losses, MAX_TOOLS, Request, SchemaForm, ServerTool, Tool,
+    ToolChoice, ToolName, too_many_tools,
 };
 use crate::json::{Fields, Kind, Path, Raw, Text};
 
@@ -40,6 +40,9 @@ impl<'a> Fill<'a> for wire::List<Fields<'a>> {
                 let key = camel(key);
                 if body.kind() == Kind::Null {
                     continue;
+                }
+                if request.tools.len() >= MAX_TOOLS {
+                    return Err(too_many_tools());
                 }
                 if key == FUNCTIONS {
                     decode_declarations(&body, &at.field(FUNCTIONS), request, losses)?;
@@ -86,6 +89,9 @@ fn push_declarations<'a>(
     request: &mut Request<'a>,
     losses: &mut Losses,
 ) -> Result<(), BadRequest> {
+    if request.tools.len() + declarations.len() > MAX_TOOLS {
+        return Err(too_many_tools());
+    }
     request.tools.reserve(declarations.len());
     for (index, declaration) in declarations.into_iter().enumerate() {
         request.tools.push(decode_declaration(declaration, &at.index(index), losses)?);

@@ -11,11 +11,14 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::json::{Fields, Raw, Text};
+use crate::json::{Element, Fields, Raw, Text};
 
 /// A request as Google documents it.
 pub(super) type Documented<'a> =
-    Request<'a, Vec<Content<'a, Vec<Part<'a>>>>, Content<'a, Vec<Part<'a>>>, Vec<Tool<'a>>>;
+    Request<'a, Vec<Content<'a, Parts<'a>>>, Content<'a, Parts<'a>>, Vec<Tool<'a>>>;
+
+/// Parts as Google documents them.
+pub(super) type Parts<'a> = Vec<Element<Part<'a>>>;
 
 /// A request as clients get away with it.
 pub(super) type Loose<'a> = Request<'a, List<Content<'a, Raw<'a>>>, Raw<'a>, List<Fields<'a>>>;
@@ -71,13 +74,13 @@ pub(super) struct Part<'a> {
     #[serde(borrow)]
     pub(super) text: Option<Text<'a>>,
     #[serde(alias = "inline_data")]
-    pub(super) inline_data: Option<Blob<'a>>,
+    pub(super) inline_data: Option<Box<Blob<'a>>>,
     #[serde(alias = "file_data")]
-    pub(super) file_data: Option<FileData<'a>>,
+    pub(super) file_data: Option<Box<FileData<'a>>>,
     #[serde(alias = "function_call")]
-    pub(super) function_call: Option<FunctionCall<'a>>,
+    pub(super) function_call: Option<Box<FunctionCall<'a>>>,
     #[serde(alias = "function_response")]
-    pub(super) function_response: Option<FunctionResponse<'a>>,
+    pub(super) function_response: Option<Box<FunctionResponse<'a>>>,
     #[serde(alias = "executable_code")]
     pub(super) executable_code: Option<Raw<'a>>,
     #[serde(alias = "code_execution_result")]
@@ -162,9 +165,9 @@ pub(super) struct FunctionResponse<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResponsePart<'a> {
     #[serde(borrow, alias = "inline_data")]
-    pub(super) inline_data: Option<Blob<'a>>,
+    pub(super) inline_data: Option<Box<Blob<'a>>>,
     #[serde(alias = "file_data")]
-    pub(super) file_data: Option<FileData<'a>>,
+    pub(super) file_data: Option<Box<FileData<'a>>>,
 }
 
 /// A tool object; most have functions and nothing else.

@@ -15,7 +15,7 @@ use serde::de::{
 use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::value::RawValue;
 
-use super::scan;
+use super::{Text, scan};
 use crate::canon::MAX_LOSSES;
 
 /// A value of a mirror whose place in the text is wanted.
@@ -37,19 +37,45 @@ pub(super) struct Told {
 /// Reads a whole text.
 pub(super) fn read<'de, T: Deserialize<'de>>(
     json: &'de str,
+    elements: usize,
     told: Option<&mut Told>,
 ) -> Result<T, serde_json::Error> {
-    let mut reader = Reader { json, at: scan::space(json.as_bytes(), 0), depth: 0, told };
+    let at = scan::start(json);
+    let mut reader = Reader { json, at, depth: 0, elements, told };
     let value = T::deserialize(&mut reader)?;
     if scan::space(json.as_bytes(), reader.at) == json.len() { Ok(value) } else { Err(broken()) }
 }
 
-/// Where an array stands for an object, which serde_json takes; and that it does.
+/// Maximum number of array elements that a mirror holds, beside one for each
+/// [`BYTES_PER_ELEMENT`] bytes of its text. An element takes hundreds of bytes where its text is
+/// `{}`. Arrays inside of values that are kept as they are do not count.
+const MAX_ELEMENTS: usize = 4_096;
+const BYTES_PER_ELEMENT: usize = 48;
+
+/// Maximum number of array elements that the mirror of a text holds.
+pub(super) fn max_elements(json: &str) -> usize {
+    MAX_ELEMENTS + json.len() / BYTES_PER_ELEMENT
+}
+
+/// What a text with more elements gives.
+const TOO_MANY: &str = "too many elements";
+
+/// Where what serde_json takes and we do not stands: an array for an object, or too many elements.
 pub(super) fn located<'de, T: Deserialize<'de>>(json: &'de str) -> Option<(String, String)> {
-    let at = scan::space(json.as_bytes(), 0);
-    let mut reader = Reader { json, at, depth: 0, told: None };
+    let at = scan::start(json);
+    let elements = max_elements(json);
+    let mut reader = Reader { json, at, depth: 0, elements, told: None };
     let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
     let reason = error.inner().to_string();
+    if reason == TOO_MANY {
+        // The path is that of the element, which is not the one to blame.
+        let path = error.path().to_string();
+        let list = path.rfind('[').map_or(&*path, |at| &path[..at]);
+        let reason = format!(
+            "too many elements: at most {MAX_ELEMENTS}, and one more for each {BYTES_PER_ELEMENT} bytes"
+        );
+        return Some((list.to_owned(), reason));
+    }
     reason.ends_with(OBJECT).then(|| (error.path().to_string(), reason))
 }
 
@@ -77,6 +103,8 @@ struct Reader<'de, 'u> {
     /// Before a value, on its first byte.
     at: usize,
     depth: usize,
+    /// How many array elements may still come.
+    elements: usize,
     told: Option<&'u mut Told>,
 }
 
@@ -110,7 +138,7 @@ impl<'de> Reader<'de, '_> {
     fn string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, serde_json::Error> {
         match self.plain()? {
             Ok(plain) => visitor.visit_borrowed_str(plain),
-            Err(literal) => serde_json::Deserializer::from_str(literal).deserialize_str(visitor),
+            Err(literal) => visitor.visit_string(unescaped(literal)?),
         }
     }
 }
@@ -214,8 +242,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         if self.peek() != Some(b'"') {
             return self.deserialize_any(visitor);
         }
-        let value = self.value()?;
-        serde_json::Deserializer::from_str(value).deserialize_bytes(visitor)
+        visitor.visit_bytes(unescaped(self.value()?)?.as_bytes())
     }
 
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
@@ -226,6 +253,12 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f64 char str string unit unit_struct seq tuple
         tuple_struct map identifier
     }
+}
+
+/// The text of a literal; halves of surrogate pairs became U+FFFD.
+fn unescaped(literal: &str) -> Result<String, serde_json::Error> {
+    let text = Text::from_checked(literal).ok_or_else(broken)?;
+    Ok(text.decode().into_owned())
 }
 
 /// What most numbers are: digits, not too many for a word.
@@ -294,6 +327,8 @@ impl<'de> SeqAccess<'de> for &mut Inside<'_, 'de, '_> {
         if !self.next()? {
             return Ok(None);
         }
+        let left = self.reader.elements.checked_sub(1);
+        self.reader.elements = left.ok_or_else(|| serde_json::Error::custom(TOO_MANY))?;
         seed.deserialize(&mut *self.reader).map(Some)
     }
 }

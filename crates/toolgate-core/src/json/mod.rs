@@ -19,3 +19,7 @@ pub use raw::{Fields, Kind, Raw};
 pub(crate) use read::read_placed;
 pub use read::{Path, look, parse, read};
 pub use text::Text;
+
+/// An element of a list whose mirror is large. In a box of its own: a list that grows would
+/// otherwise hold three times what its elements take.
+pub(crate) type Element<T> = Box<T>;

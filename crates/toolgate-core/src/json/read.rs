@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use super::{Cursor, Kind, de};
+use super::{Cursor, Kind, de, scan};
 use crate::canon::{BadRequest, Loss, LossCode, Losses};
 
 /// Where in a body something stands, as `messages[2].content[0]`.
@@ -72,11 +72,13 @@ pub(crate) fn read_placed<'a, T: Deserialize<'a>>(
     losses: &mut Losses,
 ) -> Result<(T, Option<Range<usize>>), BadRequest> {
     let mut told = de::Told::default();
-    let value = de::read(json, Some(&mut told)).map_err(|error| located::<T>(json, at, &error))?;
+    let value = de::read(json, de::max_elements(json), Some(&mut told))
+        .map_err(|error| located::<T>(json, at, &error))?;
     let mut unknown = Unknown { places: told.unknown.into_iter().peekable(), root: at, losses };
     if unknown.places.peek().is_some() {
-        let start = json.len() - json.trim_start().len();
-        unknown.name_inside(Cursor::of_checked(json), start, &mut String::new());
+        let start = scan::start(json);
+        let cursor = Cursor::of_checked(json.get(start..).unwrap_or_default());
+        unknown.name_inside(cursor, start, &mut String::new());
     }
     losses.omit(LossCode::UnknownField, told.more_unknown);
     Ok((value, told.placed))
@@ -85,12 +87,12 @@ pub(crate) fn read_placed<'a, T: Deserialize<'a>>(
 /// Reads `json` into a mirror of what is looked for; the error says where. Fields that the mirror does
 /// not have do not matter.
 pub fn look<'a, T: Deserialize<'a>>(json: &'a str, at: &Path<'_>) -> Result<T, BadRequest> {
-    de::read(json, None).map_err(|error| located::<T>(json, at, &error))
+    de::read(json, de::max_elements(json), None).map_err(|error| located::<T>(json, at, &error))
 }
 
 /// Reads `json` into a mirror. Fields that the mirror does not have do not matter.
 pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
-    de::read(json, None).or_else(|_| serde_json::from_str(json))
+    de::read(json, usize::MAX, None).or_else(|_| serde_json::from_str(json))
 }
 
 /// Values that a mirror does not have, to be named: by the places where they begin, in order.
@@ -155,6 +157,7 @@ fn located<'a, T: Deserialize<'a>>(
     error: &serde_json::Error,
 ) -> BadRequest {
     let place = || {
+        let json = json.get(scan::start(json)..)?;
         let mut body = serde_json::Deserializer::from_str(json);
         let error = serde_path_to_error::deserialize::<_, T>(&mut body).err()?;
         Some((error.path().to_string(), error.inner().to_string()))
@@ -180,12 +183,12 @@ fn plain(reason: &str, with_position: bool) -> String {
     };
     let position = if with_position { position } else { "" };
     let Some(value) = value else { return format!("{rest}{position}") };
-    let number = || value.split('`').nth(1).unwrap_or_default();
     let found = match value.split([' ', '`']).nth(2).unwrap_or_default() {
         _ if value.starts_with("invalid value: ") => {
-            return format!("{} is out of range{position}", number());
+            return format!("the number is out of range{position}");
         }
-        "boolean" | "floating" | "integer" => number(),
+        "boolean" => Kind::Bool.words(),
+        "floating" | "integer" => Kind::Number.words(),
         "map" => Kind::Object.words(),
         "null" => Kind::Null.words(),
         "sequence" => Kind::Array.words(),
@@ -259,7 +262,7 @@ mod tests {
     /// A hundred thousand of them are found in one walk, not in one walk each.
     #[test]
     fn many_unknown_fields_are_named_in_time() {
-        let item = r#"{"text":"","new":[1,2,3]}"#;
+        let item = r#"{"text":"long enough not to be refused","new":[1,2,3]}"#;
         let json = format!(r#"{{"a":[{}]}}"#, vec![item; 100_000].join(","));
         let mut losses = Losses::default();
         read::<Body<'_>>(&json, &Path::Root, &mut losses).unwrap();
@@ -280,18 +283,14 @@ mod tests {
         for (json, at, reason) in [
             ("[]", "", "expected an object, found an array"),
             (" [[{}]]", "", "expected an object, found an array"),
-            ("5", "", "expected an object, found 5 at line 1 column 1"),
+            ("5", "", "expected an object, found a number at line 1 column 1"),
             (r#"{"a":[["x"]]}"#, "a[0]", "expected an object, found an array"),
             (r#"{"a":[null]}"#, "a[0]", "expected an object, found null at line 1 column 10"),
             (r#"{"a":{}}"#, "a", "expected an array, found an object at line 1 column 5"),
-            (r#"{"n":true}"#, "n", "expected an integer, found true at line 1 column 9"),
-            (r#"{"n":1.5}"#, "n", "expected an integer, found 1.5 at line 1 column 8"),
+            (r#"{"n":true}"#, "n", "expected an integer, found a boolean at line 1 column 9"),
+            (r#"{"n":1.5}"#, "n", "expected an integer, found a number at line 1 column 8"),
             (r#"{"n":{}}"#, "n", "expected an integer, found an object at line 1 column 5"),
-            (
-                r#"{"n":9223372036854775808}"#,
-                "n",
-                "9223372036854775808 is out of range at line 1 column 24",
-            ),
+            (r#"{"n":9223372036854775808}"#, "n", "the number is out of range at line 1 column 24"),
             (r#"{"f":[]}"#, "f", "expected a number, found an array at line 1 column 5"),
             (r#"{"a":"secret"}"#, "a", "expected an array, found a string at line 1 column 13"),
             (

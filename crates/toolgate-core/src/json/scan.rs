@@ -11,6 +11,12 @@ pub(super) fn space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// The index of the first byte of a text's value: after a byte order mark and white space.
+pub(super) fn start(json: &str) -> usize {
+    let mark = if json.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    space(json.as_bytes(), mark)
+}
+
 /// The index after the value that begins at `at`; `None` where it is no value.
 pub(super) fn value(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut open = Open::default();

@@ -157,39 +157,35 @@ impl Serialize for Text<'_> {
     }
 }
 
-/// JSON allows `"\ud800"`, UTF-8 does not: whoever decodes it later would fail.
-fn without_lone_surrogates(literal: &str) -> Cow<'_, str> {
-    let bytes = literal.as_bytes();
+/// A checked JSON value in which halves of surrogate pairs became U+FFFD. JSON's grammar allows
+/// `"\ud800"`, UTF-8 has no such character: decoding it later would fail.
+pub(super) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
     // Most strings are short and have no escapes: not worth the preparation of a longer search.
     if memchr::memchr(b'\\', bytes).is_none() {
-        return Cow::Borrowed(literal);
+        return Cow::Borrowed(json);
     }
-    let mut suspicious = false;
-    for at in memchr::memmem::find_iter(bytes, b"\\u") {
-        if matches!(bytes.get(at + 2), Some(b'd' | b'D'))
+    let is_surrogate = |at: usize| {
+        matches!(bytes.get(at + 2), Some(b'd' | b'D'))
             && matches!(bytes.get(at + 3), Some(b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F'))
-        {
-            suspicious = true;
-            break;
-        }
-    }
-    if !suspicious || serde_json::from_str::<String>(literal).is_ok() {
-        return Cow::Borrowed(literal);
+    };
+    if !memchr::memmem::find_iter(bytes, b"\\u").any(is_surrogate) {
+        return Cow::Borrowed(json);
     }
     let hex = |at: usize| {
-        literal.get(at + 2..at + 6).and_then(|digits| u32::from_str_radix(digits, 16).ok())
+        json.get(at + 2..at + 6).and_then(|digits| u32::from_str_radix(digits, 16).ok())
     };
-    let mut fixed = String::with_capacity(literal.len());
+    let mut fixed = String::with_capacity(json.len());
     let mut at = 0;
     while at < bytes.len() {
         if bytes[at] != b'\\' {
             let next = memchr::memchr(b'\\', &bytes[at..]).map_or(bytes.len(), |n| at + n);
-            fixed.push_str(&literal[at..next]);
+            fixed.push_str(&json[at..next]);
             at = next;
             continue;
         }
         if bytes.get(at + 1) != Some(&b'u') {
-            fixed.push_str(&literal[at..at + 2]);
+            fixed.push_str(&json[at..at + 2]);
             at += 2;
             continue;
         }
@@ -198,7 +194,7 @@ fn without_lone_surrogates(literal: &str) -> Cow<'_, str> {
             .flatten();
         match (hex(at), low) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => {
-                fixed.push_str(&literal[at..at + 12]);
+                fixed.push_str(&json[at..at + 12]);
                 at += 12;
             }
             (Some(0xD800..=0xDFFF) | None, _) => {
@@ -206,12 +202,12 @@ fn without_lone_surrogates(literal: &str) -> Cow<'_, str> {
                 at += 6;
             }
             _ => {
-                fixed.push_str(&literal[at..at + 6]);
+                fixed.push_str(&json[at..at + 6]);
                 at += 6;
             }
         }
     }
-    Cow::Owned(fixed)
+    if fixed == json { Cow::Borrowed(json) } else { Cow::Owned(fixed) }
 }
 
 /// Where a piece of escaped text can be cut, at `limit` or before: not inside of an escape.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use memchr::memchr2;
 
 use super::scan;
+use super::text::without_lone_surrogates;
 
 /// Writes a string literal, escaping what must be escaped.
 pub fn string(out: &mut Vec<u8>, plain: &str) {
@@ -57,7 +58,10 @@ pub fn literal(out: &mut Vec<u8>, literal: &str) {
 }
 
 /// Writes a JSON value without white space between its tokens, on one line.
+///
+/// Halves of surrogate pairs, which JSON's grammar allows and no UTF-8 reader takes, become U+FFFD.
 pub fn compact(out: &mut Vec<u8>, json: &str) {
+    let json = without_lone_surrogates(json);
     let bytes = json.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -82,6 +86,7 @@ pub fn compact(out: &mut Vec<u8>, json: &str) {
 
 /// Writes a JSON value on one line: as it is where it has no line break, else [`compact`].
 pub fn one_line(out: &mut Vec<u8>, json: &str) {
+    let json = &*without_lone_surrogates(json);
     let bytes = json.as_bytes();
     // The last two begin line breaks of Unicode's, which end lines for some readers.
     if memchr2(b'\n', b'\r', bytes).is_none() && memchr2(0xC2, 0xE2, bytes).is_none() {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::fields::{string, text};
 use super::wire::{Audio, Content};
 use crate::canon::{BadRequest, LossCode, Losses, Media, MediaSource, Part, ResultPart, data_url};
-use crate::json::{self, Kind, Path, Raw, Text};
+use crate::json::{self, Element, Kind, Path, Raw, Text};
 
 /// A piece of a message or of a tool's output.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ fn decode_parts<'a>(
     losses: &mut Losses,
 ) -> Result<Vec<Piece<'a>>, BadRequest> {
     let json = array.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
-    let parts: Vec<Content<'a>> = json::read(json, at, losses)?;
+    let parts: Vec<Element<Content<'a>>> = json::read(json, at, losses)?;
     let mut pieces = Vec::with_capacity(parts.len());
     let mut raws = None;
     for (index, part) in parts.into_iter().enumerate() {

@@ -13,7 +13,7 @@ use crate::canon::{
     BadRequest, Call, CallInput, DecodeOptions, LossCode, Losses, Part, ResultPart, Role, ToolName,
     ToolResult, Turn,
 };
-use crate::json::{self, Kind, Path, Raw, Text};
+use crate::json::{self, Element, Kind, Path, Raw, Text};
 
 /// What the input items say.
 #[derive(Debug)]
@@ -65,9 +65,8 @@ impl<'a, 'o> Conversation<'a, 'o> {
             }
             Input::Items(items) => {
                 let raws = || input_items(body).unwrap_or_default();
-                self.read_items(&items, raws, &Path::Root.field("input"), losses)?;
-                self.compact = items.last().is_some_and(is_trigger);
-                Ok(())
+                self.compact = items.last().is_some_and(|item| is_trigger(item));
+                self.read_items(items, raws, &Path::Root.field("input"), losses)
             }
         }
     }
@@ -86,9 +85,9 @@ impl<'a, 'o> Conversation<'a, 'o> {
             }
             Kind::Array => {
                 let json = instructions.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
-                let items: Vec<Item<'a>> = json::read(json, &at, losses)?;
+                let items: Vec<Element<Item<'a>>> = json::read(json, &at, losses)?;
                 let raws = || serde_json::from_str(json).unwrap_or_default();
-                self.read_items(&items, raws, &at, losses)
+                self.read_items(items, raws, &at, losses)
             }
             Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
                 Err(at.bad("expected a string or an array of items"))
@@ -99,19 +98,20 @@ impl<'a, 'o> Conversation<'a, 'o> {
     /// Reads items; `raws` gives their JSON, which is asked for only where one is not understood.
     fn read_items(
         &mut self,
-        items: &[Item<'a>],
+        items: Vec<Element<Item<'a>>>,
         raws: impl Fn() -> Vec<Raw<'a>>,
         at: &Path<'_>,
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
         let mut known: Option<Vec<Raw<'a>>> = None;
-        for (index, item) in items.iter().enumerate() {
+        let last = items.len().saturating_sub(1);
+        for (index, item) in items.into_iter().enumerate() {
             let at = at.index(index);
-            if is_trigger(item) && index + 1 < items.len() {
+            if is_trigger(&item) && index < last {
                 let detail = "a summary is asked for by the last item only";
                 losses.add(&at, LossCode::Ignored, detail);
             }
-            if let Some(kind) = self.read_item(item, index, &at, losses)? {
+            if let Some(kind) = self.read_item(&item, index, &at, losses)? {
                 if let Some(raw) = known.get_or_insert_with(&raws).get(index) {
                     let text = Text::new(&format!("{kind}: {}", raw.compact()));
                     self.push(Role::User, Part::text(text));

@@ -8,7 +8,7 @@ use super::options::check_management;
 use super::wire::{self, Body, Format, Str};
 use crate::canon::{
     BadRequest, DecodeOptions, Decoded, Effort, LossCode, Losses, OutputFormat, Request,
-    SchemaForm, Settings, Thinking, ThinkingMode, ToolChoice,
+    SchemaForm, Settings, Thinking, ThinkingMode, ToolChoice, check_name,
 };
 use crate::json::{self, Kind, Path, Placed, Raw, Text};
 
@@ -34,6 +34,7 @@ pub fn decode_request<'a>(
     let mut losses = Losses::new();
     let (mut body, input): (Body<'a>, _) = json::read_placed(source, &root, &mut losses)?;
     let model = body.model.take().ok_or_else(|| root.field("model").bad("missing"))?.0;
+    check_name(&model, &root.field("model"))?;
 
     let mut said = Conversation::new(options);
     if let Some(tools) = &body.tools {
@@ -112,6 +113,7 @@ pub fn decode_request<'a>(
         stream: echo.stream,
         ..Request::default()
     };
+    request.check_bounds(source.len(), "input")?;
     Ok(Decoded { request, echo, losses })
 }
 

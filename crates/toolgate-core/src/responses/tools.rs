@@ -8,9 +8,10 @@ use super::fields::{flag, required, string, text};
 use super::hosted::{self, TOOL_SEARCH, TOOL_SEARCH_PARAMETERS};
 use super::wire::{self, Grammar};
 use crate::canon::{
-    BadRequest, Function, Loss, LossCode, Losses, SchemaForm, ServerTool, Tool, ToolName,
+    BadRequest, Function, Loss, LossCode, Losses, MAX_TOOLS, SchemaForm, ServerTool, Tool,
+    ToolName, check_name, too_many_tools,
 };
-use crate::json::{self, Fields, Kind, Path, Raw, Text};
+use crate::json::{self, Element, Fields, Kind, Path, Raw, Text};
 
 /// The tools of a request, wherever in it they are declared.
 #[derive(Debug, Default)]
@@ -99,10 +100,13 @@ impl<'a> Toolbox<'a> {
         losses: &mut Losses,
     ) -> Result<(), BadRequest> {
         let json = tools.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?;
-        let tools: Vec<wire::Tool<'a>> = json::read(json, at, losses)?;
+        let tools: Vec<Element<wire::Tool<'a>>> = json::read(json, at, losses)?;
         for (index, tool) in tools.into_iter().enumerate() {
             let at = at.index(index);
-            self.declare_one(tool, Place { at: &at, namespace, loaded }, losses)?;
+            self.declare_one(*tool, Place { at: &at, namespace, loaded }, losses)?;
+            if self.tools.len() > MAX_TOOLS {
+                return Err(too_many_tools());
+            }
         }
         Ok(())
     }
@@ -120,6 +124,7 @@ impl<'a> Toolbox<'a> {
             Some("custom") => self.declare_custom(tool, place, losses),
             Some("namespace") if namespace.is_none() => {
                 let name = required(tool.name.as_ref(), at, "name")?;
+                check_name(&name, &at.field("name"))?;
                 if let Some(tools) = &tool.tools {
                     self.declare_in(Some(&name), tools, &at.field("tools"), loaded, losses)?;
                 }

@@ -11,7 +11,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::options::{CacheOptions, Moderation, Prompt, StreamOptions};
-use crate::json::{Placed, Raw, Text};
+use crate::json::{Element, Placed, Raw, Text};
 
 /// A short string, borrowed where it has no escapes.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ pub(super) struct Body<'a> {
 #[derive(Debug)]
 pub(super) enum Input<'a> {
     Text(String),
-    Items(Vec<Item<'a>>),
+    Items(Vec<Element<Item<'a>>>),
 }
 
 /// `text`.

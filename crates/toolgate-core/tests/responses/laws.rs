@@ -245,13 +245,16 @@ fn large_bodies_are_read_in_one_go() {
     for items in [
         many(r#"{"type":"from_the_future","x":[1,2,3]}"#, 20_000),
         many(r#"{"type":"local_shell_call_output","id":"x","output":"y"}"#, 20_000),
-        format!(r#"{{"role":"user","content":[{}]}}"#, many(r#"{"type":"hologram"}"#, 20_000)),
+        format!(
+            r#"{{"role":"user","content":[{}]}}"#,
+            many(r#"{"type":"hologram","of":"something that no version knows"}"#, 20_000)
+        ),
         format!(
             r#"{{"type":"tool_search_output","tools":[{}]}}"#,
-            many(r#"{"type":"function","name":"a"}"#, 20_000)
+            many(r#"{"type":"function","name":"a"}"#, 2_000)
         ),
     ] {
-        let tools = many(r#"{"type":"function","name":"f"}"#, 5_000);
+        let tools = many(r#"{"type":"function","name":"f"}"#, 2_000);
         let allowed =
             many(r#"{"type":"function","name":"g"},{"type":"namespace","name":"n"}"#, 5_000);
         let body = format!(
