@@ -314,6 +314,7 @@ pub(crate) fn failure_name(kind: FailureKind) -> &'static str {
 fn loss_name(code: LossCode) -> &'static str {
     match code {
         LossCode::ArgumentRepaired => "argument_repaired",
+        LossCode::ArgumentUnchecked => "argument_unchecked",
         LossCode::ArgumentViolation => "argument_violation",
         LossCode::CallAsText => "call_as_text",
         LossCode::CallDropped => "call_dropped",

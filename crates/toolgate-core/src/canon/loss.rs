@@ -226,6 +226,9 @@ impl Loss {
 pub enum LossCode {
     /// An argument of a call was mended to fit the tool's schema.
     ArgumentRepaired,
+    /// The arguments of a call would take too long to be compared with the tool's schema; they were
+    /// passed on as they are.
+    ArgumentUnchecked,
     /// An argument of a call does not fit the tool's schema and could not be mended.
     ArgumentViolation,
     /// The model wrote a call as text instead of calling; it was passed on as text.

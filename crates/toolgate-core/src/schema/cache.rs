@@ -9,10 +9,10 @@ use crate::json::Raw;
 
 /// Enough for several agents with hundreds of tools each.
 const DEFAULT_CAPACITY: usize = 2048;
-/// Text that is kept at most, so that huge schemas do not add up.
+/// About how much memory is used at most, so that huge schemas do not add up.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// A larger schema is compiled anew each time.
-const MAX_ENTRY: usize = 1024 * 1024;
+const MAX_ENTRY: usize = 4 * 1024 * 1024;
 
 /// Compiled schemas by their text, form and target: an identical one is not compiled twice, a
 /// changed one is never served stale. Bounded.
@@ -34,7 +34,7 @@ pub struct CacheStats {
     pub misses: u64,
     /// Schemas that are kept.
     pub entries: usize,
-    /// Bytes of text that are kept.
+    /// About how many bytes they take.
     pub bytes: usize,
 }
 
@@ -214,7 +214,9 @@ impl Entry {
     }
 
     fn bytes(&self) -> usize {
-        self.schema.as_ref().map_or(0, |schema| schema.len()) + self.compiled.json.len()
+        // The checker keeps names and values of the schema too.
+        let schema = 2 * self.schema.as_ref().map_or(0, |schema| schema.len());
+        schema + self.compiled.json.len() + self.compiled.checker.bytes()
     }
 }
 

@@ -7,12 +7,10 @@ use super::emit;
 use super::finding::{Effect, Findings};
 use super::node::{Additional, Document, Node, Types};
 use super::read::Reader;
+use super::size;
 use super::tree::Tree;
-use crate::canon::{BadRequest, Losses, SchemaForm};
+use crate::canon::{BadRequest, Loss, LossCode, Losses, SchemaForm};
 use crate::json::Raw;
-
-/// A larger schema is not looked into.
-const MAX_INPUT: usize = 8 * 1024 * 1024;
 
 /// What the target accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +54,13 @@ pub struct Compiled {
     pub is_object: bool,
     /// The client's schema, for checking arguments.
     pub checker: Arc<Checker>,
+    /// The schema exceeds [`MAX_VALUES`](super::MAX_VALUES) or [`MAX_BYTES`](super::MAX_BYTES) and
+    /// was not read. A function that has such a schema is not declared.
+    pub is_too_large: bool,
+    /// Work done, for tests of how it grows: schemas visited, merged and compared, names, values,
+    /// text read and written.
+    #[doc(hidden)]
+    pub work: usize,
 }
 
 /// The argument of a function that takes an answer which need not be an object.
@@ -103,8 +108,12 @@ pub(super) fn compile_as(
     form: SchemaForm,
     emit: Emit,
 ) -> Compiled {
-    let checker = Arc::new(Checker::new(schema));
-    let tree = bounded(schema.map_or("null", Raw::get));
+    let text = schema.map_or("null", Raw::get);
+    if let Some(limit) = size::exceeded(text) {
+        return too_large(subject, form, emit, &limit);
+    }
+    let tree = Tree::parse(text);
+    let checker = Arc::new(schema.map(|_| Checker::of(&tree)).unwrap_or_default());
     let outcome = match subject {
         Subject::Arguments => arguments(&tree, form, emit),
         Subject::Output => output(&tree, form, emit),
@@ -123,16 +132,41 @@ pub(super) struct Outcome<'t> {
     pub(super) is_object: bool,
 }
 
-/// The schema's tree; a schema that is too large is as good as none.
-pub(super) fn bounded(text: &str) -> Tree<'_> {
-    if text.len() > MAX_INPUT {
-        return Tree { text, shape: super::tree::Shape::TooDeep };
-    }
-    Tree::parse(text)
+/// Stands for a schema that was not read; `limit` says why.
+fn too_large(subject: Subject, form: SchemaForm, emit: Emit, limit: &str) -> Compiled {
+    let (code, what) = match subject {
+        Subject::Arguments => (LossCode::ToolDropped, "the tool"),
+        Subject::Output | Subject::Argument => (LossCode::SchemaKeyword, "the answer's schema"),
+    };
+    let detail = format!("the schema is too large: {limit}; {what} was left out");
+    let mut compiled = match subject {
+        Subject::Arguments | Subject::Output => Compiled {
+            placement: Placement::Absent,
+            json: String::new(),
+            note: None,
+            losses: Losses::new(),
+            invalid: None,
+            is_object: false,
+            checker: Arc::default(),
+            is_too_large: true,
+            work: 0,
+        },
+        // Any answer goes.
+        Subject::Argument => {
+            let tree = Tree::parse("true");
+            finished(&tree, argument(&tree, form, emit), Arc::default())
+        }
+    };
+    compiled.losses = vec![Loss { at: String::new(), code, detail, tool: None }];
+    compiled.invalid = Some(BadRequest { at: String::new(), reason: limit.to_owned() });
+    compiled.is_too_large = true;
+    compiled
 }
 
 fn finished(tree: &Tree<'_>, mut outcome: Outcome<'_>, checker: Arc<Checker>) -> Compiled {
     outcome.findings.sort();
+    let text = tree.text.len() + outcome.json.len();
+    let work = outcome.findings.work + checker.size() + text / 16;
     Compiled {
         placement: outcome.placement,
         json: outcome.json,
@@ -141,6 +175,8 @@ fn finished(tree: &Tree<'_>, mut outcome: Outcome<'_>, checker: Arc<Checker>) ->
         invalid: outcome.invalid,
         is_object: outcome.is_object,
         checker,
+        is_too_large: false,
+        work,
     }
 }
 
@@ -262,7 +298,7 @@ fn as_written<'t>(tree: &'t Tree<'t>, form: SchemaForm) -> Outcome<'t> {
 /// The root's notes, moved out: they belong into the function's own description.
 fn notes(root: &mut Node<'_>) -> Option<String> {
     let notes = std::mem::take(&mut root.notes);
-    (!notes.is_empty()).then(|| notes.join(" "))
+    (!notes.is_empty()).then(|| notes.iter().collect::<Vec<_>>().join(" "))
 }
 
 /// Whether there is nothing that the model could give.

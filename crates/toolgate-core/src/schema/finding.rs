@@ -6,8 +6,12 @@ use std::collections::BTreeSet;
 use super::tree::{Step, Tree, start};
 use crate::canon::{BadRequest, Loss, LossCode, Losses};
 
-/// So many changes are written down for one schema; the others are counted.
+/// Maximum number of changes that are listed for one schema; the others are counted.
 const MAX_FINDINGS: usize = 100;
+/// Maximum length of a name in a path. Many paths may lead through one long name.
+const MAX_NAME: usize = 200;
+/// Maximum length of a finding's text.
+const MAX_DETAIL: usize = 2000;
 
 /// What became of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +50,8 @@ pub(crate) struct Findings<'t> {
     list: Vec<Finding<'t>>,
     seen: BTreeSet<(usize, Cow<'t, str>, Effect)>,
     left_out: usize,
+    /// Work done for the schema: schemas visited, merged and compared, names, values, text written.
+    pub(crate) work: usize,
     /// The first fault among those that were only counted.
     fault: Option<Box<Finding<'t>>>,
 }
@@ -70,11 +76,13 @@ impl<'t> Findings<'t> {
         help: Option<Cow<'static, str>>,
     ) {
         let keyword = keyword.into();
+        self.work += 1;
         // A schema that is used in several places is read several times.
         if !self.seen.insert((start(node), keyword.clone(), effect)) {
             return;
         }
-        let finding = Finding { node, keyword, effect, detail: detail.into(), help };
+        let detail = clipped(detail.into());
+        let finding = Finding { node, keyword, effect, detail, help };
         if self.list.len() < MAX_FINDINGS {
             self.list.push(finding);
             return;
@@ -88,6 +96,11 @@ impl<'t> Findings<'t> {
     /// Puts the changes into the order of the text.
     pub(crate) fn sort(&mut self) {
         self.list.sort_by_key(|finding| start(finding.node));
+    }
+
+    /// How many changes are only counted.
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out
     }
 
     pub(crate) fn list(&self) -> &[Finding<'t>] {
@@ -146,7 +159,7 @@ impl Finding<'_> {
             if !at.is_empty() {
                 at.push('.');
             }
-            at.push_str(&self.keyword);
+            push_clipped(&mut at, &self.keyword);
         }
         at
     }
@@ -162,11 +175,27 @@ pub(crate) fn path(root: &Tree<'_>, inner: &str) -> String {
                 if !at.is_empty() {
                     at.push('.');
                 }
-                at.push_str(key);
+                push_clipped(&mut at, key);
             }
             Step::Index(index) => at.push_str(&format!("[{index}]")),
         }
         here = child;
     }
     at
+}
+
+/// Adds a name to a path; a long one is cut.
+pub(crate) fn push_clipped(path: &mut String, name: &str) {
+    path.push_str(&name[..name.floor_char_boundary(MAX_NAME)]);
+    if name.len() > MAX_NAME {
+        path.push('…');
+    }
+}
+
+fn clipped(mut detail: String) -> String {
+    if detail.len() > MAX_DETAIL {
+        detail.truncate(detail.floor_char_boundary(MAX_DETAIL));
+        detail.push('…');
+    }
+    detail
 }

@@ -10,10 +10,15 @@
 //! properties, and keywords that belong to other types than the node's are gone.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::rc::Rc;
 
+use super::distinct::Distinct;
+use super::notes::Notes;
 use super::tree::Tree;
 pub(super) use super::types::Types;
+pub(super) use super::values::{Value, Values};
 
 /// Which definition a `$ref` means: an index into [`Document::defs`].
 pub(super) type DefId = usize;
@@ -45,9 +50,9 @@ pub(super) struct Node<'t> {
     pub(super) title: Option<Cow<'t, str>>,
     pub(super) description: Option<Cow<'t, str>>,
     /// What the schema itself can no longer say: sentences for the description.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Notes,
     pub(super) default: Option<&'t Tree<'t>>,
-    pub(super) values: Option<Vec<Value<'t>>>,
+    pub(super) values: Option<Values<'t>>,
     pub(super) scalar: Option<Box<Scalar<'t>>>,
     pub(super) array: Option<Box<Array<'t>>>,
     pub(super) object: Option<Box<Object<'t>>>,
@@ -75,19 +80,8 @@ impl fmt::Debug for Place<'_> {
     }
 }
 
-/// One of the values of an `enum`.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value<'t> {
-    Text(Cow<'t, str>),
-    Number(Number<'t>),
-    Bool(bool),
-    Null,
-    /// An object or array.
-    Data(&'t Tree<'t>),
-}
-
 /// A JSON number, as text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Number<'t>(pub(super) Cow<'t, str>);
 
 /// What is said about strings and numbers.
@@ -124,6 +118,65 @@ pub(super) struct Object<'t> {
     pub(super) additional: Additional<'t>,
     pub(super) min: Option<u64>,
     pub(super) max: Option<u64>,
+    /// Built when a large object is merged with another.
+    pub(super) index: ObjectIndex<'t>,
+}
+
+/// Finds an object's properties and required names while other objects are merged into it, so that
+/// each merge costs as much as the other object. Every index equals every other.
+#[derive(Clone, Default)]
+pub(super) struct ObjectIndex<'t> {
+    properties: BTreeMap<Cow<'t, str>, usize>,
+    /// How many properties the object had when they were indexed.
+    indexed: usize,
+    required: BTreeSet<Cow<'t, str>>,
+    /// How many required names the object had when they were indexed.
+    required_names: usize,
+}
+
+impl PartialEq for ObjectIndex<'_> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for ObjectIndex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ObjectIndex")
+    }
+}
+
+impl<'t> Object<'t> {
+    /// The property of that name, to be merged with another.
+    pub(super) fn property_mut(&mut self, name: &str) -> Option<&mut Node<'t>> {
+        if self.index.indexed != self.properties.len() {
+            let names = self.properties.iter().map(|(name, _)| name.clone());
+            self.index.properties = names.zip(0..).collect();
+            self.index.indexed = self.properties.len();
+        }
+        let at = *self.index.properties.get(name)?;
+        self.properties.get_mut(at).map(|(_, node)| node)
+    }
+
+    /// Adds a property of a new name.
+    pub(super) fn add_property(&mut self, name: Cow<'t, str>, node: Node<'t>) {
+        if self.index.indexed == self.properties.len() {
+            self.index.properties.insert(name.clone(), self.properties.len());
+            self.index.indexed += 1;
+        }
+        self.properties.push((name, node));
+    }
+
+    /// Requires these names too; afterwards each name is there once.
+    pub(super) fn require(&mut self, names: Vec<Cow<'t, str>>) {
+        let Self { required, index, .. } = self;
+        if index.required_names != required.len() {
+            index.required.clear();
+            required.retain(|name| index.required.insert(name.clone()));
+        }
+        required.extend(names.into_iter().filter(|name| index.required.insert(name.clone())));
+        index.required_names = required.len();
+    }
 }
 
 /// Whether an object may have properties that are not listed.
@@ -188,11 +241,8 @@ impl<'t> Node<'t> {
         self.object.get_or_insert_default()
     }
 
-    pub(super) fn note(&mut self, sentence: impl Into<String>) {
-        let sentence = sentence.into();
-        if !self.notes.contains(&sentence) {
-            self.notes.push(sentence);
-        }
+    pub(super) fn note(&mut self, sentence: impl Into<Rc<str>>) {
+        self.notes.push(sentence);
     }
 
     /// The description with the notes after it.
@@ -204,7 +254,7 @@ impl<'t> Node<'t> {
         if let Some(description) = &self.description {
             push_sentence(&mut text, description);
         }
-        for note in &self.notes {
+        for note in self.notes.iter() {
             push_sentence(&mut text, note);
         }
         Some(Cow::Owned(text))
@@ -223,7 +273,7 @@ impl<'t> Node<'t> {
             (Some(outer), Some(inner)) if outer != inner && !inner.is_empty() => {
                 let mut text = outer.into_owned();
                 let inner_text = inner.as_ref();
-                if !text.contains(inner_text) {
+                if !text[searched(&text)..].contains(inner_text) {
                     push_sentence(&mut text, inner_text);
                 }
                 Some(Cow::Owned(text))
@@ -231,9 +281,7 @@ impl<'t> Node<'t> {
             (Some(outer), _) => Some(outer),
             (None, inner) => inner,
         };
-        for note in outer.notes {
-            self.note(note);
-        }
+        self.notes.append(outer.notes);
     }
 
     /// The annotations alone, moved out.
@@ -249,24 +297,19 @@ impl<'t> Node<'t> {
     }
 
     /// Takes the branches of a union: nested unions are written flat, equal branches once, and a
-    /// union of one is that one.
-    pub(super) fn set_branches(&mut self, branches: Vec<Self>) {
-        /// Unions with more branches are not searched for equal ones.
-        const MAX_COMPARED: usize = 200;
-        let mut kept: Vec<Self> = Vec::with_capacity(branches.len());
+    /// union of one is that one. Says how many schemas were looked at.
+    pub(super) fn set_branches(&mut self, branches: Vec<Self>) -> usize {
+        let mut distinct = Distinct::default();
         for branch in branches {
             // Unless the inner one has a description of its own.
-            let flat = if branch.any_of.is_empty() || branch.is_annotated() {
-                vec![branch]
+            if branch.any_of.is_empty() || branch.is_annotated() {
+                distinct.push(branch);
             } else {
-                branch.any_of
-            };
-            for branch in flat {
-                if kept.len() > MAX_COMPARED || !kept.contains(&branch) {
-                    kept.push(branch);
-                }
+                branch.any_of.into_iter().for_each(|inner| distinct.push(inner));
             }
         }
+        let work = distinct.work;
+        let mut kept = distinct.into_nodes();
         if kept.len() != 1 {
             self.any_of = kept;
         } else if let Some(mut only) = kept.pop() {
@@ -274,11 +317,54 @@ impl<'t> Node<'t> {
             only.place.text = self.place.text;
             *self = only;
         }
+        work
     }
 
-    /// How many schemas it is made of.
-    pub(super) fn weight(&self) -> usize {
-        1 + self.children().map(Self::weight).sum::<usize>()
+    /// How many schemas it is made of; where these are more than `max`, some number above `max`.
+    pub(super) fn weight_up_to(&self, max: usize) -> usize {
+        let mut weight = 1;
+        for child in self.children() {
+            if weight > max {
+                break;
+            }
+            weight += child.weight_up_to(max - weight);
+        }
+        weight
+    }
+
+    /// What it costs to copy it: schemas, names, values and pieces of text. Where that is more than
+    /// `max`, some number above `max`.
+    pub(super) fn bulk_up_to(&self, max: usize) -> usize {
+        let mut bulk = self.own_bulk();
+        for child in self.children() {
+            if bulk > max {
+                break;
+            }
+            bulk += child.bulk_up_to(max - bulk);
+        }
+        bulk
+    }
+
+    /// What it costs to copy it without the schemas inside, and to write the copy.
+    pub(super) fn own_bulk(&self) -> usize {
+        /// Bytes of text that cost as much as a schema or a name.
+        const UNIT: usize = 64;
+        let text = |text: &Option<Cow<'_, str>>| text.as_deref().map_or(0, str::len);
+        let names = |names: &[Cow<'_, str>]| names.iter().map(|name| UNIT + name.len()).sum();
+        let notes: usize = self.notes.iter().map(|note| UNIT + note.len()).sum();
+        let values = self.values.iter().flat_map(|values| values.iter());
+        let values: usize = values.map(|value| UNIT + value.text().map_or(0, str::len)).sum();
+        let object = self.object.as_deref().map_or(0, |object| {
+            let properties = object.properties.iter().map(|(name, _)| UNIT + name.len());
+            let (required, ordering): (usize, usize) =
+                (names(&object.required), names(&object.ordering));
+            properties.sum::<usize>() + required + ordering
+        });
+        let scalar = self.scalar.as_deref();
+        let scalar = scalar.map_or(0, |scalar| text(&scalar.pattern) + text(&scalar.format));
+        let default = self.default.map_or(0, |default| default.text.len());
+        let words = text(&self.title) + text(&self.description) + notes + default;
+        1 + (words + values + object + scalar) / UNIT
     }
 
     /// Every schema directly inside this one.
@@ -319,6 +405,13 @@ impl<'t> Node<'t> {
     }
 }
 
+/// Where the part of a description begins that is searched for a sentence: a text that grows with
+/// every merge is not searched from its beginning each time.
+fn searched(text: &str) -> usize {
+    const MAX_SEARCHED: usize = 4096;
+    text.ceil_char_boundary(text.len().saturating_sub(MAX_SEARCHED))
+}
+
 /// Adds a sentence, with the full stop that the one before may lack.
 pub(super) fn push_sentence(text: &mut String, sentence: &str) {
     let end = text.trim_end().len();
@@ -330,36 +423,4 @@ pub(super) fn push_sentence(text: &mut String, sentence: &str) {
         text.push(' ');
     }
     text.push_str(sentence);
-}
-
-impl Value<'_> {
-    pub(super) fn types(&self) -> Types {
-        match self {
-            Self::Text(_) => Types::STRING,
-            Self::Number(number) if number.is_integral() => Types::INTEGER,
-            Self::Number(_) => Types::NUMBER,
-            Self::Bool(_) => Types::BOOLEAN,
-            Self::Null => Types::NULL,
-            Self::Data(tree) if tree.is_object() => Types::OBJECT,
-            Self::Data(_) => Types::ARRAY,
-        }
-    }
-
-    /// The value as JSON.
-    pub(super) fn to_json(&self) -> String {
-        let mut out = Vec::new();
-        self.write(&mut out);
-        String::from_utf8(out).unwrap_or_default()
-    }
-
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Text(text) => crate::json::write::string(out, text),
-            Self::Number(number) => out.extend_from_slice(number.0.as_bytes()),
-            Self::Bool(true) => out.extend_from_slice(b"true"),
-            Self::Bool(false) => out.extend_from_slice(b"false"),
-            Self::Null => out.extend_from_slice(b"null"),
-            Self::Data(tree) => tree.write(out),
-        }
-    }
 }

@@ -6,6 +6,9 @@ use std::cmp::Ordering;
 use super::node::Number;
 use super::tree::{Shape, Tree};
 
+/// Longer numbers are written as the nearest float.
+const MAX_DIGITS: usize = 400;
+
 impl<'t> Number<'t> {
     /// A number, also one that stands in a string (`"10"`). `None` where there is none, or one
     /// that no parser can hold.
@@ -24,6 +27,10 @@ impl<'t> Number<'t> {
     pub(super) fn of(text: &'t str) -> Option<Self> {
         if !is_json_number(text) || !text.parse::<f64>().is_ok_and(f64::is_finite) {
             return None;
+        }
+        // No float has so many digits that matter; comparing numbers reads all of them.
+        if text.len() > MAX_DIGITS {
+            return Some(Self(Cow::Owned(text.parse::<f64>().unwrap_or(0.0).to_string())));
         }
         let number = Self(Cow::Borrowed(text));
         // `10.0` and `1e1` are said as `10`.

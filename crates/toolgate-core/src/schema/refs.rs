@@ -3,26 +3,91 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::tree::{Shape, Tree};
+use super::tree::{Shape, Tree, start};
 
-/// What the references of one schema can point at.
+/// Resources with the same or a similar `$id` that are tried for one reference.
+const MAX_CANDIDATES: usize = 8;
+/// Parts of an `$id` or of a reference by which they are found, counted from the end.
+const MAX_PARTS: usize = 16;
+
+/// What the references of one schema can point at. Every lookup is by key or by place: there may be
+/// as many references as targets.
 #[derive(Debug)]
 pub(super) struct Index<'t> {
     root: &'t Tree<'t>,
     /// Every definition by name.
-    definitions: BTreeMap<&'t str, Vec<Definition<'t>>>,
+    definitions: BTreeMap<&'t str, Named<'t>>,
+    /// Every definition by the schema that it is defined in, `$defs` or `definitions`, and name.
+    defined: BTreeMap<(usize, &'t str, &'t str), &'t Tree<'t>>,
     anchors: BTreeMap<&'t str, &'t Tree<'t>>,
     /// Schemas with an `$id`.
     resources: Vec<(&'t str, &'t Tree<'t>)>,
+    /// The resources around each place.
+    around: Around,
+    /// Resources by their `$id`, and by what follows each of its slashes.
+    by_id: BTreeMap<&'t str, Vec<usize>>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Definition<'t> {
-    /// The schema that it is defined in.
-    owner: &'t Tree<'t>,
-    /// `$defs`, `definitions`
-    home: &'t str,
-    tree: &'t Tree<'t>,
+/// The definitions of one name.
+#[derive(Debug, Default)]
+struct Named<'t> {
+    /// With the schema that each is defined in.
+    list: Vec<(&'t Tree<'t>, &'t Tree<'t>)>,
+    /// The owners around each place.
+    around: Around,
+}
+
+/// Spans of text of which some contain others, to find the smallest one around a place.
+#[derive(Debug, Default)]
+struct Around {
+    /// Sorted by start; of equal ones the first one counts.
+    spans: Vec<Span>,
+}
+
+#[derive(Debug)]
+struct Span {
+    start: usize,
+    end: usize,
+    /// Which of the given texts it is.
+    index: usize,
+    /// The smallest span that contains it.
+    parent: Option<usize>,
+}
+
+impl Around {
+    fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let span = |(index, text): (usize, &str)| {
+            let start = start(text);
+            Span { start, end: start + text.len(), index, parent: None }
+        };
+        let mut spans: Vec<Span> = texts.enumerate().map(span).collect();
+        spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end), span.index));
+        spans.dedup_by_key(|span| (span.start, span.end));
+        let mut open: Vec<usize> = Vec::new();
+        for at in 0..spans.len() {
+            while open.last().is_some_and(|outer| spans[*outer].end <= spans[at].start) {
+                open.pop();
+            }
+            spans[at].parent = open.last().copied();
+            open.push(at);
+        }
+        Self { spans }
+    }
+
+    /// The smallest text around `inner`.
+    fn smallest(&self, inner: &str) -> Option<usize> {
+        let (from, to) = (start(inner), start(inner) + inner.len());
+        let after = self.spans.partition_point(|span| span.start <= from);
+        let mut at = after.checked_sub(1);
+        // Values are nested at most as deep as trees are.
+        while let Some(span) = at.and_then(|at| self.spans.get(at)) {
+            if span.end >= to {
+                return Some(span.index);
+            }
+            at = span.parent;
+        }
+        None
+    }
 }
 
 /// What a reference points at.
@@ -41,12 +106,24 @@ impl<'t> Index<'t> {
         let mut index = Self {
             root,
             definitions: BTreeMap::new(),
+            defined: BTreeMap::new(),
             anchors: BTreeMap::new(),
             resources: Vec::new(),
+            around: Around::default(),
+            by_id: BTreeMap::new(),
         };
         // Most schemas have no reference at all.
         if root.text.contains("ref\"") || root.text.contains("Ref\"") {
             index.walk(root);
+            index.around = Around::new(index.resources.iter().map(|(_, tree)| tree.text));
+            for (at, (id, _)) in index.resources.iter().enumerate() {
+                for key in std::iter::once(*id).chain(ends(id)) {
+                    index.by_id.entry(key).or_default().push(at);
+                }
+            }
+            for named in index.definitions.values_mut() {
+                named.around = Around::new(named.list.iter().map(|(owner, _)| owner.text));
+            }
         }
         index
     }
@@ -58,11 +135,11 @@ impl<'t> Index<'t> {
             match member.key.as_ref() {
                 "$defs" | "definitions" | "defs" => {
                     for definition in value.members() {
-                        self.definitions.entry(&definition.key).or_default().push(Definition {
-                            owner: tree,
-                            home: &member.key,
-                            tree: &definition.value,
-                        });
+                        let named = self.definitions.entry(&definition.key).or_default();
+                        named.list.push((tree, &definition.value));
+                        let owner = std::ptr::from_ref(tree).addr();
+                        let key = (owner, member.key.as_ref(), definition.key.as_ref());
+                        self.defined.entry(key).or_insert(&definition.value);
                         self.walk(&definition.value);
                     }
                 }
@@ -109,16 +186,10 @@ impl<'t> Index<'t> {
             None => (reference, ""),
         };
         let starts: Vec<&'t Tree<'t>> = if base.is_empty() {
-            let inner = self.resources.iter().map(|(_, tree)| *tree).filter(|tree| tree.holds(at));
-            inner.min_by_key(|tree| tree.text.len()).into_iter().chain([self.root]).collect()
+            let inner = self.around.smallest(at).and_then(|at| self.resources.get(at));
+            inner.map(|(_, tree)| *tree).into_iter().chain([self.root]).collect()
         } else {
-            let same = |id: &str| {
-                let end = |long: &str, short| {
-                    long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'))
-                };
-                id == base || end(id, base) || end(base, id)
-            };
-            self.resources.iter().filter(|(id, _)| same(id)).map(|(_, tree)| *tree).collect()
+            self.with_id(base)
         };
         if starts.is_empty() {
             let name = base.rsplit('/').next().unwrap_or(base);
@@ -153,12 +224,27 @@ impl<'t> Index<'t> {
         }
     }
 
+    /// The schemas whose `$id` is `base`, or ends with it, or is what it ends with.
+    fn with_id(&self, base: &str) -> Vec<&'t Tree<'t>> {
+        let mut found: Vec<usize> = Vec::new();
+        // By the `$id`, or what it ends with.
+        found.extend(self.by_id.get(base).into_iter().flatten().take(MAX_CANDIDATES));
+        for end in ends(base) {
+            let same = self.by_id.get(end).into_iter().flatten();
+            let is_whole = |at: &&usize| self.resources.get(**at).is_some_and(|(id, _)| *id == end);
+            found.extend(same.take(MAX_CANDIDATES).filter(is_whole));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(MAX_CANDIDATES);
+        found.iter().filter_map(|at| self.resources.get(*at)).map(|(_, tree)| *tree).collect()
+    }
+
     /// The definition of that name that is nearest to `at`, or else the first one.
     fn named(&self, name: &str, at: &str) -> Option<Target<'t>> {
-        let (name, candidates) = self.definitions.get_key_value(name)?;
-        let around = candidates.iter().filter(|candidate| candidate.owner.holds(at));
-        let nearest = around.min_by_key(|candidate| candidate.owner.text.len());
-        let tree = nearest.or_else(|| candidates.first())?.tree;
+        let (name, named) = self.definitions.get_key_value(name)?;
+        let nearest = named.around.smallest(at).unwrap_or(0);
+        let (_, tree) = *named.list.get(nearest)?;
         is_schema(tree).then_some(Target::Schema { name: Cow::Borrowed(name), tree })
     }
 
@@ -168,15 +254,13 @@ impl<'t> Index<'t> {
         while let Some(token) = tokens.next() {
             // There may be thousands of definitions.
             let defined = tokens.as_slice().first().and_then(|name| {
-                let candidates = self.definitions.get(name.as_ref())?.iter();
-                let mut here =
-                    candidates.filter(|it| it.home == token && std::ptr::eq(it.owner, here));
-                here.next()
+                let owner = std::ptr::from_ref(here).addr();
+                self.defined.get(&(owner, token.as_ref(), name.as_ref())).copied()
             });
             here = match (&here.shape, defined) {
                 (_, Some(defined)) => {
                     tokens.next();
-                    defined.tree
+                    defined
                 }
                 (Shape::Object(_), None) => here.get(token)?,
                 (Shape::Array(elements), None) => elements.get(token.parse::<usize>().ok()?)?,
@@ -192,6 +276,11 @@ impl<'t> Index<'t> {
         }
         is_schema(here).then_some(here)
     }
+}
+
+/// What follows each of the last slashes.
+fn ends(id: &str) -> impl Iterator<Item = &str> {
+    id.rmatch_indices('/').take(MAX_PARTS).map(|(at, _)| &id[at + 1..])
 }
 
 fn is_schema(tree: &Tree<'_>) -> bool {

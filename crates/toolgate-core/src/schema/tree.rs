@@ -5,7 +5,8 @@
 //! is bounded: what lies deeper is skipped over and kept as [`Shape::TooDeep`].
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::ops::Deref;
 
 /// Far above what Gemini accepts (30 levels of properties), far below what the stack bears.
 const MAX_DEPTH: usize = 192;
@@ -25,9 +26,80 @@ pub(crate) enum Shape<'a> {
     Number,
     String(Cow<'a, str>),
     Array(Vec<Tree<'a>>),
-    Object(Vec<Member<'a>>),
+    Object(Members<'a>),
     /// Nested deeper than anybody reads.
     TooDeep,
+}
+
+/// An object's members in the order they are written, found by key without a scan.
+#[derive(Debug)]
+pub(crate) struct Members<'a> {
+    list: Vec<Member<'a>>,
+    /// Positions in `list`, sorted by key. Empty for few members, which are searched one by one.
+    by_key: Box<[u32]>,
+}
+
+/// Objects with more members than this get an index by key.
+const MAX_UNINDEXED: usize = 16;
+
+impl<'a> Members<'a> {
+    /// Keeps the last of members with equal keys.
+    fn new(mut list: Vec<Member<'a>>) -> Self {
+        if list.len() <= MAX_UNINDEXED {
+            let mut at = 0;
+            while at < list.len() {
+                let later = list.get(at + 1..).unwrap_or_default();
+                if list.get(at).is_some_and(|one| later.iter().any(|it| it.key == one.key)) {
+                    list.remove(at);
+                } else {
+                    at += 1;
+                }
+            }
+            return Self { list, by_key: Box::default() };
+        }
+        let mut by_key = sorted(&list);
+        let mut doubles: Vec<u32> = by_key
+            .windows(2)
+            .filter(|pair| list[pair[0] as usize].key == list[pair[1] as usize].key)
+            .map(|pair| pair[0])
+            .collect();
+        if !doubles.is_empty() {
+            doubles.sort_unstable();
+            let mut doubles = doubles.into_iter().peekable();
+            let mut at = 0;
+            list.retain(|_| {
+                let double = doubles.next_if_eq(&at).is_some();
+                at += 1;
+                !double
+            });
+            by_key = sorted(&list);
+        }
+        Self { list, by_key: by_key.into_boxed_slice() }
+    }
+
+    pub(crate) fn find(&self, key: &str) -> Option<&Member<'a>> {
+        if self.by_key.is_empty() {
+            return self.list.iter().find(|member| member.key == key);
+        }
+        let order = |at: &u32| self.list.get(*at as usize).map(|member| (*member.key).cmp(key));
+        let found = self.by_key.binary_search_by(|at| order(at).unwrap_or(Ordering::Less)).ok()?;
+        self.list.get(*self.by_key.get(found)? as usize)
+    }
+}
+
+/// Positions sorted by key, and by position where keys are equal.
+fn sorted(list: &[Member<'_>]) -> Vec<u32> {
+    let mut positions: Vec<u32> = (0..list.len()).map_while(|at| u32::try_from(at).ok()).collect();
+    positions.sort_by(|a, b| list[*a as usize].key.cmp(&list[*b as usize].key));
+    positions
+}
+
+impl<'a> Deref for Members<'a> {
+    type Target = [Member<'a>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.list
+    }
 }
 
 /// A member of an object. Of two with one key the later counts, as JSON parsers have it.
@@ -42,9 +114,16 @@ pub(crate) struct Member<'a> {
 impl<'a> Tree<'a> {
     /// Reads text that is known to be JSON. Anything else gives some tree, never a panic.
     pub(crate) fn parse(json: &'a str) -> Self {
-        let mut scan = Scan { text: json, at: 0 };
+        Self::parse_prefix(json, usize::MAX).0
+    }
+
+    /// Reads at most about `max` values; containers end where these are used up. Says whether that
+    /// was the whole text.
+    pub(crate) fn parse_prefix(json: &'a str, max: usize) -> (Self, bool) {
+        let mut scan = Scan { text: json, at: 0, left: max.saturating_add(1) };
         scan.space();
-        scan.value(0)
+        let tree = scan.value(0);
+        (tree, scan.left > 0)
     }
 
     pub(crate) fn as_str(&self) -> Option<&str> {
@@ -71,8 +150,12 @@ impl<'a> Tree<'a> {
         matches!(self.shape, Shape::Null)
     }
 
+    pub(crate) fn member(&self, key: &str) -> Option<&Member<'a>> {
+        if let Shape::Object(members) = &self.shape { members.find(key) } else { None }
+    }
+
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
-        self.members().iter().find(|member| member.key == key).map(|member| &member.value)
+        self.member(key).map(|member| &member.value)
     }
 
     /// Whether every number in it is one that others can read: there are numbers beyond all numbers.
@@ -125,33 +208,43 @@ impl<'a> Tree<'a> {
 
     /// Writes the value as JSON on one line.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let escapes: Vec<usize> = memchr::memmem::find_iter(self.text.as_bytes(), b"\\u")
+            .map(|at| start(self.text) + at)
+            .collect();
+        self.write_with(out, &escapes);
+    }
+
+    /// `escapes`: where the text around this value has `\u`, in order.
+    fn write_with(&self, out: &mut Vec<u8>, escapes: &[usize]) {
         use crate::json::write;
+        let from = start(self.text);
+        let first = escapes.partition_point(|at| *at < from);
+        // An escape may be half a surrogate pair, which Gemini's parser refuses.
+        if escapes.get(first).is_none_or(|at| *at >= from + self.text.len()) {
+            write::compact(out, self.text);
+            return;
+        }
         match &self.shape {
-            // An escape may be half a surrogate pair, which Gemini's parser refuses.
-            Shape::String(text) if self.text.contains("\\u") => write::string(out, text),
-            Shape::Array(elements) if self.text.contains("\\u") => {
+            Shape::String(text) => write::string(out, text),
+            Shape::Array(elements) => {
                 out.push(b'[');
                 for element in elements {
                     write::comma(out);
-                    element.write(out);
+                    element.write_with(out, escapes);
                 }
                 out.push(b']');
             }
-            Shape::Object(members) if self.text.contains("\\u") => {
+            Shape::Object(members) => {
                 out.push(b'{');
-                for member in members {
+                for member in members.iter() {
                     write::key(out, &member.key);
-                    member.value.write(out);
+                    member.value.write_with(out, escapes);
                 }
                 out.push(b'}');
             }
-            Shape::Null
-            | Shape::Bool(_)
-            | Shape::Number
-            | Shape::String(_)
-            | Shape::Array(_)
-            | Shape::Object(_)
-            | Shape::TooDeep => write::compact(out, self.text),
+            Shape::Null | Shape::Bool(_) | Shape::Number | Shape::TooDeep => {
+                write::compact(out, self.text);
+            }
         }
     }
 
@@ -185,6 +278,8 @@ pub(crate) fn start(slice: &str) -> usize {
 struct Scan<'a> {
     text: &'a str,
     at: usize,
+    /// How many values may still be read.
+    left: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -215,6 +310,7 @@ impl<'a> Scan<'a> {
 
     fn value(&mut self, depth: usize) -> Tree<'a> {
         let from = self.at;
+        self.left = self.left.saturating_sub(1);
         let shape = match self.peek() {
             Some(b'{' | b'[') if depth >= MAX_DEPTH => {
                 self.skip();
@@ -233,7 +329,7 @@ impl<'a> Scan<'a> {
         let mut members = Vec::new();
         self.at += 1;
         self.space();
-        while self.peek() == Some(b'"') {
+        while self.peek() == Some(b'"') && self.left > 0 {
             let key_text = self.string();
             if !self.eat(b':') {
                 break;
@@ -245,15 +341,14 @@ impl<'a> Scan<'a> {
             }
         }
         self.close(b'}');
-        without_doubles(&mut members);
-        Shape::Object(members)
+        Shape::Object(Members::new(members))
     }
 
     fn array(&mut self, depth: usize) -> Shape<'a> {
         let mut elements = Vec::new();
         self.at += 1;
         self.space();
-        while !matches!(self.peek(), None | Some(b']')) {
+        while !matches!(self.peek(), None | Some(b']')) && self.left > 0 {
             let before = self.at;
             elements.push(self.value(depth + 1));
             if !self.eat(b',') || self.at == before {
@@ -265,6 +360,9 @@ impl<'a> Scan<'a> {
     }
 
     fn close(&mut self, bracket: u8) {
+        if self.left == 0 {
+            self.skip_rest();
+        }
         self.space();
         match self.peek() {
             Some(byte) if byte == bracket => self.at += 1,
@@ -311,7 +409,14 @@ impl<'a> Scan<'a> {
 
     /// Steps over a whole object or array without going down into it.
     fn skip(&mut self) {
-        let mut open = 0_usize;
+        self.at += 1;
+        self.skip_rest();
+        self.at = (self.at + 1).min(self.text.len());
+    }
+
+    /// Steps to the bracket that closes the container of which a part was read.
+    fn skip_rest(&mut self) {
+        let mut open = 1_usize;
         while let Some(byte) = self.peek() {
             match byte {
                 b'"' => {
@@ -319,40 +424,15 @@ impl<'a> Scan<'a> {
                     continue;
                 }
                 b'{' | b'[' => open += 1,
-                b'}' | b']' => open = open.saturating_sub(1),
+                b'}' | b']' => open -= 1,
                 _ => {}
             }
-            self.at += 1;
             if open == 0 {
                 return;
             }
+            self.at += 1;
         }
     }
-}
-
-fn without_doubles(members: &mut Vec<Member<'_>>) {
-    let doubles: Vec<usize> = if members.len() <= 16 {
-        let later = |at: usize| &members[at + 1..];
-        (0..members.len())
-            .filter(|&at| later(at).iter().any(|member| member.key == members[at].key))
-            .collect()
-    } else {
-        let mut last = BTreeMap::new();
-        let earlier = members
-            .iter()
-            .enumerate()
-            .filter_map(|(at, member)| last.insert(member.key.as_ref(), at));
-        let mut doubles: Vec<usize> = earlier.collect();
-        doubles.sort_unstable();
-        doubles
-    };
-    let mut doubles = doubles.into_iter().peekable();
-    let mut at = 0;
-    members.retain(|_| {
-        let double = doubles.next_if_eq(&at).is_some();
-        at += 1;
-        !double
-    });
 }
 
 /// What a string literal says. Half a surrogate pair becomes U+FFFD.
@@ -440,6 +520,16 @@ mod tests {
         let tree = Tree::parse(&json);
         assert_eq!(tree.members().len(), 20);
         assert_eq!(tree.get("k3").map(|it| it.text), Some("23"));
+    }
+
+    #[test]
+    fn a_prefix_of_the_values_is_read_and_the_rest_is_skipped() {
+        let text = r#"{"a":[1,{"x":[2,3]},4],"b":"]}","c":5}"#;
+        for max in 1..8 {
+            let (tree, whole) = Tree::parse_prefix(text, max);
+            assert!(!whole && tree.text == text, "{max}: {}", tree.text);
+        }
+        assert!(Tree::parse_prefix(text, 10).1);
     }
 
     #[test]

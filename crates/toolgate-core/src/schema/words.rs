@@ -1,10 +1,14 @@
 //! What a schema can no longer say, in words for the model.
 
+use super::finding::push_clipped;
 use super::node::{Additional, Node, Value};
 use super::tree::Tree;
 
 /// Longer pieces of schema are not spelled out in a description.
 const LONGEST: usize = 400;
+
+/// Where a list of branches is cut: the same schema may be described in many places.
+const MAX_KIND: usize = 2000;
 
 /// A piece of schema or data as JSON, if it is short.
 pub(super) fn json(tree: &Tree<'_>) -> Option<String> {
@@ -23,13 +27,9 @@ pub(super) fn labelled(label: &str, tree: &Tree<'_>) -> Option<String> {
 
 /// "`a`, `b` and `c`"
 pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    list(names.into_iter().map(|name| format!("`{name}`")))
-}
-
-fn list(items: impl IntoIterator<Item = String>) -> String {
-    let mut items: Vec<String> = items.into_iter().collect();
-    let more = items.len().saturating_sub(20);
-    items.truncate(20);
+    let mut names = names.into_iter();
+    let mut items: Vec<String> = names.by_ref().take(20).map(quoted).collect();
+    let more = names.count();
     if more > 0 {
         return format!("{} and {more} more", items.join(", "));
     }
@@ -40,12 +40,20 @@ fn list(items: impl IntoIterator<Item = String>) -> String {
     }
 }
 
+fn quoted(name: &str) -> String {
+    let mut text = String::from("`");
+    push_clipped(&mut text, name);
+    text.push('`');
+    text
+}
+
 /// `1, 2, "x"`, cut where it grows too long.
 pub(super) fn values<'a, 't: 'a>(values: impl IntoIterator<Item = &'a Value<'t>>) -> String {
     let mut text = String::new();
     for value in values {
-        let json = value.to_json();
-        if text.len() + json.len() > LONGEST {
+        let long = value.text().is_some_and(|text| text.len() > 2 * LONGEST);
+        let json = if long { String::new() } else { value.to_json() };
+        if long || text.len() + json.len() > LONGEST {
             text.push_str(if text.is_empty() { "…" } else { ", …" });
             break;
         }
@@ -76,14 +84,24 @@ pub(super) fn kind(node: &Node<'_>) -> String {
 
 fn kind_within(node: &Node<'_>, levels: usize) -> String {
     if let Some(values) = &node.values {
-        return match values.as_slice() {
+        return match &**values {
             [value] => self::values([value]),
-            several => format!("one of {}", self::values(several)),
+            several => format!("one of {}", self::values(several.iter())),
         };
     }
     if !node.any_of.is_empty() && levels > 0 {
-        let branches = node.any_of.iter().map(|branch| kind_within(branch, levels - 1));
-        return branches.collect::<Vec<_>>().join(" or ");
+        let mut text = String::new();
+        for branch in &node.any_of {
+            if !text.is_empty() {
+                text.push_str(" or ");
+            }
+            if text.len() > MAX_KIND {
+                text.push('…');
+                break;
+            }
+            text.push_str(&kind_within(branch, levels - 1));
+        }
+        return text;
     }
     let mut kinds: Vec<String> = Vec::new();
     for name in node.types.names() {

@@ -1,7 +1,10 @@
 //! Tools, their names and the choice among them.
 
 use serde_json::{Value, json};
-use toolgate_core::canon::{Function, LossCode, Request, ServerTool, Tool, ToolChoice, ToolName};
+use toolgate_core::canon::{
+    Function, Loss, LossCode, OutputFormat, Request, SchemaForm, ServerTool, Tool, ToolChoice,
+    ToolName,
+};
 use toolgate_core::gemini::upstream::{
     EncodeOptions, Learned, SchemaPolicy, Target, ToolInput, encode_request,
 };
@@ -490,4 +493,48 @@ fn r100_a_gemini_clients_own_config_is_kept() {
     assert_eq!(codes(&encoded), [LossCode::Ignored]);
     let (body, _) = encode(&request, &dev(NEW));
     assert_eq!((body["store"].as_bool(), body.get("labels")), (Some(true), None));
+}
+
+/// A schema with more values than are read.
+fn too_large() -> String {
+    format!(r#"{{"anyOf":[{}]}}"#, vec!["{}"; 60_000].join(","))
+}
+
+#[test]
+fn a_tool_whose_schema_is_too_large_is_left_out_with_its_name() {
+    let request = with_schema(&too_large());
+    let (body, encoded) = encode(&request, &dev(NEW));
+    assert_eq!(declared(&body), ["good", "fine"]);
+    assert_eq!(encoded.exchange.tools.len(), 2);
+    let loss = encoded.losses.iter().find(|loss| loss.code == LossCode::ToolDropped).unwrap();
+    assert_eq!((loss.at.as_str(), loss.tool.as_deref()), ("tools[1].input_schema", Some("odd")));
+    assert!(loss.detail.contains("more than 50000 values"), "{}", loss.detail);
+    let cache = Cache::default();
+    let strict = EncodeOptions { strict: true, ..EncodeOptions::new(&cache) };
+    let error = encode_request(&request, &dev(NEW), &strict).unwrap_err();
+    assert_eq!(error.at, "tools[1].input_schema");
+    assert!(error.reason.contains("`odd`") && error.reason.contains("50000 values"), "{error:?}");
+}
+
+#[test]
+fn an_answer_schema_that_is_too_large_is_left_out_and_named() {
+    let output = OutputFormat::JsonSchema {
+        schema: raw(&too_large()),
+        form: SchemaForm::JsonSchema,
+        description: None,
+        name: None,
+    };
+    for (model, tools) in [(NEW, vec![]), (OLD, vec![tool("read_file")])] {
+        let request = Request { output: output.clone(), tools, ..asks("Do it.") };
+        let (body, encoded) = encode(&request, &dev(model));
+        assert_eq!(body["generationConfig"].get("responseJsonSchema"), None);
+        assert!(body.to_string().len() < 10_000);
+        let named = |loss: &&Loss| loss.detail.contains("the answer's schema was left out");
+        assert_eq!(encoded.losses.iter().find(named).map(|loss| loss.at.as_str()), Some("output"));
+    }
+    let request = Request { output, ..asks("Do it.") };
+    let cache = Cache::default();
+    let strict = EncodeOptions { strict: true, ..EncodeOptions::new(&cache) };
+    let error = encode_request(&request, &dev(NEW), &strict).unwrap_err();
+    assert!(error.reason.contains("more than 50000 values"), "{error:?}");
 }

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use toolgate_core::canon::SchemaForm;
+use toolgate_core::canon::{LossCode, SchemaForm};
 use toolgate_core::json::Raw;
-use toolgate_core::schema::{Compiled, Emit, Placement, compile};
+use toolgate_core::schema::{
+    Cache, Compiled, Emit, MAX_VALUES, Placement, compile, compile_output,
+};
 
 use crate::{EMITS, validator};
 
@@ -75,7 +77,7 @@ fn thirty_levels_are_kept_whole() {
 /// However deep a schema is, it is read once; arguments are checked as deep as anybody calls.
 #[test]
 fn a8_deep_schemas_are_checked() {
-    for levels in [60, 20_000] {
+    for levels in [60, 12_000] {
         let nested = |open: &str, inner: &str, close: &str| {
             format!("{}{inner}{}", open.repeat(levels), close.repeat(levels))
         };
@@ -231,14 +233,34 @@ fn five_megabytes() {
 }
 
 #[test]
-fn what_is_too_large_to_be_read_still_gives_a_tool() {
-    let schema = object(
-        &format!(r#""p":{{"type":"string","description":"{}"}}"#, "x".repeat(9_000_000)),
-        "",
-    );
-    let results = survive(&schema);
-    assert_eq!(results[0].json, r#"{"type":"object","properties":{},"additionalProperties":true}"#);
-    assert!(results[0].losses[0].detail.contains("too large"));
+fn what_is_too_large_to_be_read_is_reported_and_not_sent() {
+    let text = format!(r#""p":{{"type":"string","description":"{}"}}"#, "x".repeat(9_000_000));
+    let branches = joined(MAX_VALUES, |_| "{}".to_owned());
+    for (schema, limit) in [
+        (object(&text, ""), "more than 8 MiB"),
+        (format!(r#"{{"anyOf":[{branches}]}}"#), "more than 50000 values"),
+    ] {
+        for result in survive(&schema) {
+            assert!(result.is_too_large);
+            assert_eq!((result.placement, result.json.as_str()), (Placement::Absent, ""));
+            assert_eq!(result.losses.len(), 1);
+            assert_eq!(result.losses[0].code, LossCode::ToolDropped);
+            assert!(result.losses[0].detail.contains(limit), "{}", result.losses[0].detail);
+            assert!(result.invalid.is_some_and(|fault| fault.reason.contains(limit)));
+            let args = Raw::parse(r#"{"any": "thing"}"#.to_owned()).expect("JSON");
+            assert!(result.checker.accepts(&args));
+        }
+        let raw = Raw::parse(schema).expect("JSON");
+        let answer = compile_output(&raw, SchemaForm::JsonSchema, Emit::JsonSchema);
+        assert!(answer.is_too_large && answer.placement == Placement::Absent);
+        assert!(answer.losses[0].detail.ends_with("the answer's schema was left out"));
+        let answer = Cache::new(1).compile_argument(&raw, SchemaForm::JsonSchema, Emit::JsonSchema);
+        assert_eq!(
+            answer.json,
+            r#"{"type":"object","properties":{"answer":{}},"required":["answer"]}"#
+        );
+        assert!(answer.losses[0].detail.contains(limit));
+    }
 }
 
 #[test]

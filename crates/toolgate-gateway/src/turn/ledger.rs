@@ -272,7 +272,8 @@ fn plainly(outcome: Outcome) -> &'static str {
 /// Whether somebody should hear of it without asking.
 fn is_loud(code: LossCode) -> bool {
     match code {
-        LossCode::ArgumentViolation
+        LossCode::ArgumentUnchecked
+        | LossCode::ArgumentViolation
         | LossCode::CallAsText
         | LossCode::CallDropped
         | LossCode::OrphanResult

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::closure::close;
 use super::fit::{Additional, Bounds, Node, NodeId, Types};
+use super::listed::Listed;
 use crate::json::Raw;
-use crate::schema::compile::bounded;
 use crate::schema::tree::{Shape, Tree};
 
 /// Deeper than this nothing is checked.
@@ -18,14 +19,12 @@ const ANYTHING: NodeId = 0;
 const NOTHING: NodeId = 1;
 
 /// A schema's nodes, and which of them is its root.
-///
-/// The text is read once: reading it anew for every level of a deep schema would take as many times
-/// as long.
-pub(super) fn build(schema: &str) -> (Vec<Node>, NodeId) {
-    let schema = &bounded(schema);
+pub(super) fn build(schema: &Tree<'_>) -> (Vec<Node>, NodeId) {
+    let definitions = definitions(schema);
     let mut build = Build {
         root: schema,
-        definitions: definitions(schema),
+        anchors: anchors(&definitions),
+        definitions,
         nodes: vec![Node::default(), Node { types: Types::NONE, ..Node::default() }],
         targets: BTreeMap::new(),
         queue: Vec::new(),
@@ -37,6 +36,7 @@ pub(super) fn build(schema: &str) -> (Vec<Node>, NodeId) {
             build.nodes[target].all.push(found);
         }
     }
+    close(&mut build.nodes);
     (build.nodes, root)
 }
 
@@ -44,6 +44,8 @@ struct Build<'s> {
     root: &'s Tree<'s>,
     /// What stands under `$defs` and `definitions` at the root, by pointer.
     definitions: BTreeMap<String, &'s Tree<'s>>,
+    /// The definitions that have an `$anchor`.
+    anchors: BTreeMap<&'s str, &'s Tree<'s>>,
     nodes: Vec<Node>,
     /// What was referred to, so that a cycle ends where it began.
     targets: BTreeMap<String, NodeId>,
@@ -72,8 +74,10 @@ impl<'s> Build<'s> {
     fn keyword(&mut self, node: &mut Node, name: &str, value: &'s Tree<'s>, depth: usize) {
         match name {
             "type" => node.types = types(value),
-            "enum" if is_array(value) => node.values = Some(owned(value.elements())),
-            "const" => node.values = Some(owned(std::slice::from_ref(value))),
+            "enum" if is_array(value) => node.values = Some(Listed::new(owned(value.elements()))),
+            "const" => {
+                node.values = Some(Listed::new(owned(std::slice::from_ref(value))));
+            }
             "properties" => {
                 for member in value.members() {
                     let schema = self.node(&member.value, depth);
@@ -140,7 +144,8 @@ impl<'s> Build<'s> {
             return Some(found);
         }
         let Some(path) = pointer.strip_prefix('/') else {
-            return if pointer.is_empty() { Some(self.root) } else { self.anchor(pointer) };
+            let anchor = || self.anchors.get(pointer).copied();
+            return if pointer.is_empty() { Some(self.root) } else { anchor() };
         };
         let mut at = self.root;
         for step in path.split('/') {
@@ -153,12 +158,6 @@ impl<'s> Build<'s> {
         }
         Some(at)
     }
-
-    fn anchor(&self, name: &str) -> Option<&'s Tree<'s>> {
-        let is_called =
-            |schema: &&Tree<'_>| schema.get("$anchor").and_then(Tree::as_str) == Some(name);
-        self.definitions.values().copied().find(is_called)
-    }
 }
 
 /// What several keywords say together.
@@ -167,7 +166,7 @@ fn finish(node: &mut Node, schema: &Tree<'_>) {
     if is_true("nullable") {
         node.types = node.types.with(Types::NULL);
         if let Some(values) = &mut node.values {
-            values.extend(Raw::parse("null".to_owned()));
+            values.push_null();
         }
     }
     if schema.get("patternProperties").is_some() {
@@ -206,6 +205,16 @@ fn definitions<'s>(schema: &'s Tree<'s>) -> BTreeMap<String, &'s Tree<'s>> {
     for holder in ["$defs", "definitions", "defs"] {
         for member in schema.get(holder).map(Tree::members).unwrap_or_default() {
             found.insert(format!("/{holder}/{}", member.key), &member.value);
+        }
+    }
+    found
+}
+
+fn anchors<'s>(definitions: &BTreeMap<String, &'s Tree<'s>>) -> BTreeMap<&'s str, &'s Tree<'s>> {
+    let mut found = BTreeMap::new();
+    for schema in definitions.values() {
+        if let Some(anchor) = schema.get("$anchor").and_then(Tree::as_str) {
+            found.entry(anchor).or_insert(*schema);
         }
     }
     found

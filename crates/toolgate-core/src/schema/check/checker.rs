@@ -4,11 +4,13 @@ use std::cell::Cell;
 
 use super::Losses;
 use super::build::build;
-use super::fit::{Fit, Node, NodeId, Types, allowed, together};
+use super::fit::{Fit, Node, NodeId, Types};
 use super::mend::Mend;
 use super::tape::Tape;
 use crate::canon::{Loss, LossCode};
 use crate::json::{Kind, Raw};
+use crate::schema::size;
+use crate::schema::tree::Tree;
 
 /// A client's schema, made ready for checking. The default takes any object.
 #[derive(Clone, Debug, Default)]
@@ -25,34 +27,66 @@ pub struct Checked<'a> {
     pub args: Raw<'a>,
     /// What was mended, and what does not fit. Places begin with `args`.
     pub losses: Losses,
+    /// Comparisons made, for tests of how they grow.
+    #[doc(hidden)]
+    pub work: usize,
 }
 
 impl Checker {
     /// Takes a JSON Schema (or Gemini's `Schema`). Never fails: what it cannot read it does not check.
     pub fn new(schema: Option<&Raw<'_>>) -> Self {
         let Some(schema) = schema else { return Self::default() };
-        let (nodes, root) = build(schema.get());
+        if size::exceeded(schema.get()).is_some() {
+            return Self::default();
+        }
+        Self::of(&Tree::parse(schema.get()))
+    }
+
+    /// The same for a schema that has been read, within its limits of size.
+    pub(in crate::schema) fn of(schema: &Tree<'_>) -> Self {
+        let (nodes, root) = build(schema);
         // A schema that refuses every object is not about arguments; they always are one.
-        if !allowed(&nodes, &together(&nodes, &[root])).has(Types::OBJECT) {
+        if !nodes.get(root).is_some_and(|node| node.allowed.has(Types::OBJECT)) {
             return Self::default();
         }
         Self { nodes, root }
     }
 
+    /// About how many bytes it takes, the text of the schema aside.
+    pub(in crate::schema) fn bytes(&self) -> usize {
+        self.nodes.len() * size_of::<Node>()
+    }
+
+    /// How many schemas it is made of.
+    pub(in crate::schema) fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Whether the arguments fit as they are.
     pub fn accepts(&self, args: &Raw<'_>) -> bool {
+        self.fits(args).0
+    }
+
+    /// Whether the arguments fit, whether that was found out, and the comparisons it took.
+    fn fits(&self, args: &Raw<'_>) -> (bool, bool, usize) {
         if args.kind() != Kind::Object {
-            return false;
+            return (false, true, 0);
         }
         if self.nodes.is_empty() {
-            return true;
+            return (true, true, 0);
         }
-        let Some(tape) = Tape::new(args.get()) else { return true };
-        let steps = Cell::new(Fit::steps_for(tape.len()));
-        Fit { nodes: &self.nodes, tape: &tape, steps: &steps }.fits(self.root, 0, 0)
+        let Some(tape) = Tape::new(args.get()) else { return (true, false, 0) };
+        let most = Fit::steps_for(tape.len());
+        let steps = Cell::new(most);
+        let fit = Fit::new(&self.nodes, &tape, &steps);
+        let fits = fit.fits(self.root, 0, 0);
+        (fits, !fits || !fit.is_exhausted(), most - steps.get())
     }
 
     /// Checks arguments, and mends what is harmless.
+    ///
+    /// Comparisons are limited: 100,000, and 50 for each value of the arguments. Arguments that need
+    /// more are passed on as they are, with [`LossCode::ArgumentUnchecked`].
     ///
     /// ```
     /// use toolgate_core::json::Raw;
@@ -64,30 +98,40 @@ impl Checker {
     /// assert_eq!(checked.losses[0].at, "args.n");
     /// ```
     pub fn check<'a>(&self, args: Raw<'a>) -> Checked<'a> {
-        if self.accepts(&args) {
-            return Checked { args, losses: Losses::new() };
+        let (fits, decided, work) = self.fits(&args);
+        if fits {
+            let losses = if decided { Losses::new() } else { vec![unchecked()] };
+            return Checked { args, losses, work };
         }
         if let Some(object) = object_in_string(&args) {
             let mut checked = self.check(object);
             checked
                 .losses
                 .insert(0, loss(LossCode::ArgumentRepaired, "JSON text became an object"));
+            checked.work += work;
             return checked;
         }
         if args.kind() != Kind::Object {
             let losses = vec![loss(LossCode::ArgumentViolation, "expected object")];
-            return Checked { args, losses };
+            return Checked { args, losses, work };
         }
-        let Some((edited, mut losses)) = self.mend(&args, true) else {
-            return Checked { args, losses: Losses::new() };
+        let Some((edited, mut losses, mending)) = self.mend(&args, true) else {
+            return Checked { args, losses: Losses::new(), work };
         };
         let args = edited.and_then(Raw::parse).unwrap_or(args);
-        let is_violation = |loss: &Loss| loss.code == LossCode::ArgumentViolation;
-        if !losses.iter().any(is_violation) && !self.accepts(&args) {
-            // Schemas can contradict themselves; what was mended for one part breaks another.
-            losses.push(loss(LossCode::ArgumentViolation, "does not fit the schema"));
+        let is_settled = |loss: &Loss| {
+            matches!(loss.code, LossCode::ArgumentViolation | LossCode::ArgumentUnchecked)
+        };
+        let mut work = work + mending;
+        if !losses.iter().any(is_settled) {
+            let (fits, _, again) = self.fits(&args);
+            work += again;
+            if !fits {
+                // Schemas can contradict themselves; what was mended for one part breaks another.
+                losses.push(loss(LossCode::ArgumentViolation, "does not fit the schema"));
+            }
         }
-        Checked { args, losses }
+        Checked { args, losses, work }
     }
 
     /// What of the arguments does not fit the schema, as they are (R36).
@@ -95,30 +139,42 @@ impl Checker {
         if args.kind() != Kind::Object {
             return vec![loss(LossCode::ArgumentViolation, "expected object")];
         }
-        self.mend(args, false).map(|(_, losses)| losses).unwrap_or_default()
+        self.mend(args, false).map(|(_, losses, _)| losses).unwrap_or_default()
     }
 
-    fn mend(&self, args: &Raw<'_>, mending: bool) -> Option<(Option<String>, Losses)> {
+    /// The arguments as they should be, where they should be others, what is to be said about
+    /// them, and the comparisons it took. `None`: they fit.
+    fn mend(&self, args: &Raw<'_>, mending: bool) -> Option<(Option<String>, Losses, usize)> {
         if self.nodes.is_empty() {
             return None;
         }
         let tape = Tape::new(args.get())?;
-        let steps = Cell::new(Fit::steps_for(tape.len()));
-        let fit = Fit { nodes: &self.nodes, tape: &tape, steps: &steps };
+        let most = Fit::steps_for(tape.len());
+        let steps = Cell::new(most);
+        let fit = Fit::new(&self.nodes, &tape, &steps);
         if fit.fits(self.root, 0, 0) {
-            return None;
+            return fit.is_exhausted().then(|| (None, vec![unchecked()], most));
         }
         let (edited, mut losses) = Mend::new(fit, mending).run(self.root, args.get());
+        if steps.get() == 0 {
+            // What was found so far may be half of it.
+            return Some((None, vec![unchecked()], most));
+        }
         if losses.is_empty() {
             // A schema that refers to itself without end: nobody can say where.
             losses.push(loss(LossCode::ArgumentViolation, "does not fit the schema"));
         }
-        Some((edited, losses))
+        Some((edited, losses, most - steps.get()))
     }
 }
 
 fn loss(code: LossCode, detail: &str) -> Loss {
     Loss { at: "args".to_owned(), code, detail: detail.to_owned(), tool: None }
+}
+
+fn unchecked() -> Loss {
+    let detail = "too much to compare with the schema; the arguments were passed on unchecked";
+    loss(LossCode::ArgumentUnchecked, detail)
 }
 
 fn object_in_string(args: &Raw<'_>) -> Option<Raw<'static>> {

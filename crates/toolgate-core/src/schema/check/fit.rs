@@ -1,8 +1,9 @@
 //! Whether a value fits a schema as it is.
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::listed::Listed;
 use super::tape::Tape;
 use crate::json::{Kind, Raw};
 
@@ -13,8 +14,10 @@ pub(super) type NodeId = usize;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
     pub(super) types: Types,
+    /// The types that it takes together with all that it refers to.
+    pub(super) allowed: Types,
     /// `enum` and `const`.
-    pub(super) values: Option<Vec<Raw<'static>>>,
+    pub(super) values: Option<Listed>,
     pub(super) properties: BTreeMap<Box<str>, NodeId>,
     /// Sorted.
     pub(super) required: Vec<Box<str>>,
@@ -96,6 +99,23 @@ impl Types {
         Self(self.0 & other.0)
     }
 
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// How many types there are.
+    pub(super) const COUNT: usize = 7;
+
+    /// Each type of the set.
+    pub(super) fn each(self) -> impl Iterator<Item = Self> {
+        (0..Self::COUNT).map(|bit| Self(1 << bit)).filter(move |one| self.has(*one))
+    }
+
+    /// The number of a single type.
+    pub(super) fn index(self) -> usize {
+        (self.0.trailing_zeros() as usize).min(Self::COUNT - 1)
+    }
+
     pub(super) fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -136,43 +156,15 @@ impl std::fmt::Display for Types {
     }
 }
 
-/// The nodes and all that they refer to with `$ref` and `allOf`.
-pub(super) fn together(nodes: &[Node], ids: &[NodeId]) -> Vec<NodeId> {
-    const ENOUGH: usize = 500;
-    let mut found = ids.to_vec();
-    let mut at = 0;
-    while at < found.len().min(ENOUGH) {
-        for id in &nodes[found[at]].all {
-            if !found.contains(id) {
-                found.push(*id);
-            }
-        }
-        at += 1;
-    }
-    found
-}
-
 /// The types that all of these nodes take.
-pub(super) fn allowed(nodes: &[Node], together: &[NodeId]) -> Types {
-    allowed_within(nodes, together, 6)
-}
-
-fn allowed_within(nodes: &[Node], together_: &[NodeId], hops: usize) -> Types {
-    together_.iter().fold(Types::ALL, |types, id| {
-        let node = &nodes[*id];
-        let alternatives = node.any.iter().fold(node.types, |types, branches| {
-            let Some(hops) = hops.checked_sub(1) else { return types };
-            let any = branches.iter().fold(Types::NONE, |any, branch| {
-                any.with(allowed_within(nodes, &together(nodes, &[*branch]), hops))
-            });
-            types.and(any)
-        });
-        types.and(alternatives)
-    })
+pub(super) fn allowed(nodes: &[Node], ids: &[NodeId]) -> Types {
+    ids.iter().fold(Types::ALL, |types, id| types.and(nodes[*id].allowed))
 }
 
 /// Deeper than this a value is taken as it is.
 const MAX_DEPTH: usize = 200;
+/// Bytes of text that can be looked through as fast as one schema.
+const BYTES_PER_STEP: usize = 64;
 
 /// A schema held against one text.
 pub(super) struct Fit<'a> {
@@ -180,12 +172,51 @@ pub(super) struct Fit<'a> {
     pub(super) tape: &'a Tape<'a>,
     /// How many comparisons are left: alternatives inside alternatives could take forever.
     pub(super) steps: &'a Cell<usize>,
+    /// Whether values fit schemas that refer to others, as far as that is known. A schema that
+    /// refers to itself for the same value says nothing more: it fits until something else does not.
+    known: RefCell<BTreeMap<(NodeId, usize), bool>>,
 }
 
-impl Fit<'_> {
+impl<'a> Fit<'a> {
+    pub(super) fn new(nodes: &'a [Node], tape: &'a Tape<'a>, steps: &'a Cell<usize>) -> Self {
+        Self { nodes, tape, steps, known: RefCell::default() }
+    }
+
     /// How many comparisons a text of so many tokens is worth.
     pub(super) fn steps_for(tokens: usize) -> usize {
         100_000 + tokens.saturating_mul(50)
+    }
+
+    /// Takes so many steps; `false` where there are not so many left.
+    pub(super) fn take(&self, steps: usize) -> bool {
+        let left = self.steps.get().checked_sub(steps);
+        self.steps.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
+    /// Takes what it costs to read a text again.
+    fn take_text(&self, text: &str) -> bool {
+        self.take(text.len() / BYTES_PER_STEP)
+    }
+
+    /// Whether the steps were too few to decide.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.steps.get() == 0
+    }
+
+    /// The nodes and all that they refer to with `$ref` and `allOf`.
+    pub(super) fn together(&self, ids: &[NodeId]) -> Vec<NodeId> {
+        let mut found = ids.to_vec();
+        let mut seen: BTreeSet<NodeId> = ids.iter().copied().collect();
+        let mut at = 0;
+        while let Some(node) = found.get(at).and_then(|id| self.nodes.get(*id)) {
+            if !self.take(1 + node.all.len()) {
+                break;
+            }
+            found.extend(node.all.iter().filter(|id| seen.insert(**id)));
+            at += 1;
+        }
+        found
     }
 
     pub(super) fn types_of(&self, value: usize) -> Types {
@@ -194,12 +225,25 @@ impl Fit<'_> {
 
     /// Whether the value fits; what cannot be decided within bounds does.
     pub(super) fn fits(&self, id: NodeId, value: usize, depth: usize) -> bool {
-        let Some(left) = self.steps.get().checked_sub(1) else { return true };
-        self.steps.set(left);
-        if depth > MAX_DEPTH {
+        if !self.take(1) || depth > MAX_DEPTH {
             return true;
         }
         let node = &self.nodes[id];
+        if node.all.is_empty() && node.any.is_empty() {
+            return self.fits_node(node, value, depth);
+        }
+        if let Some(fits) = self.known.borrow().get(&(id, value)) {
+            return *fits;
+        }
+        self.known.borrow_mut().insert((id, value), true);
+        let fits = self.fits_node(node, value, depth);
+        if !fits {
+            self.known.borrow_mut().insert((id, value), false);
+        }
+        fits
+    }
+
+    fn fits_node(&self, node: &Node, value: usize, depth: usize) -> bool {
         node.types.has(self.types_of(value))
             && self.is_listed(node, value)
             && node.bounds.as_ref().is_none_or(|bounds| self.complaint(bounds, value).is_none())
@@ -222,8 +266,14 @@ impl Fit<'_> {
         {
             return true;
         }
+        if !self.take(node.required.len() / BYTES_PER_STEP) {
+            return true;
+        }
         let mut seen = vec![false; node.required.len()];
         for (key, member) in self.tape.members(value) {
+            if !self.take(1) || !self.take_text(self.tape.text(key)) {
+                return true;
+            }
             let name = self.tape.string(key);
             if let Ok(index) = node.required.binary_search_by(|it| (**it).cmp(&*name)) {
                 seen[index] = true;
@@ -245,6 +295,9 @@ impl Fit<'_> {
             return true;
         }
         self.tape.items(value).enumerate().all(|(index, item)| {
+            if !self.take(1) {
+                return true;
+            }
             node.prefix
                 .get(index)
                 .or(node.items.as_ref())
@@ -254,31 +307,39 @@ impl Fit<'_> {
 
     /// Whether the value is one of those that `enum` or `const` lists.
     pub(super) fn is_listed(&self, node: &Node, value: usize) -> bool {
-        node.values.as_ref().is_none_or(|values| values.iter().any(|it| self.equals(it, value)))
-    }
-
-    fn equals(&self, listed: &Raw<'_>, value: usize) -> bool {
-        let (text, kind) = (self.tape.text(value), self.tape.kind(value));
-        if listed.get() == text {
+        let Some(listed) = &node.values else { return true };
+        let text = self.tape.text(value);
+        if !self.take_text(text) {
             return true;
         }
-        if listed.kind() != kind {
-            return false;
-        }
-        match kind {
+        match self.tape.kind(value) {
             Kind::String => {
-                listed.as_text().is_some_and(|it| it.decode() == self.tape.string(value))
+                listed.has_string(&self.tape.string(value))
+                    // Half a surrogate pair is only equal to itself.
+                    || (text.contains("\\u")
+                        && (!self.take(listed.len() / BYTES_PER_STEP) || listed.has_literal(text)))
             }
-            Kind::Number => match (listed.get().parse::<f64>(), text.parse::<f64>()) {
-                (Ok(listed), Ok(value)) => listed == value,
-                _ => false,
-            },
+            Kind::Number => listed.has_number(text),
+            Kind::Bool | Kind::Null => {
+                !self.take(listed.len() / BYTES_PER_STEP) || listed.has_literal(text)
+            }
             Kind::Array | Kind::Object => {
-                let read = |json| serde_json::from_str::<serde_json::Value>(json).ok();
-                let listed = read(listed.get());
-                listed.is_some() && listed == read(text)
+                let mut read = None;
+                for value in listed.data() {
+                    if value.get() == text {
+                        return true;
+                    }
+                    // What cannot be decided within bounds fits.
+                    if !self.take(1) || !self.take_text(value.get()) {
+                        return true;
+                    }
+                    let read = read.get_or_insert_with(|| parsed(text));
+                    if read.is_some() && *read == parsed(value.get()) {
+                        return true;
+                    }
+                }
+                false
             }
-            Kind::Bool | Kind::Null => false,
         }
     }
 
@@ -304,15 +365,24 @@ impl Fit<'_> {
                     .or_else(|| broken(below, f64::lt, "below"))
             }
             Kind::String if bounds.length != (None, None) => {
+                if !self.take_text(self.tape.text(value)) {
+                    return None;
+                }
                 within("characters", self.tape.string(value).chars().count(), bounds.length)
             }
             Kind::Array if bounds.items != (None, None) => {
+                self.take(self.tape.items(value).count() / BYTES_PER_STEP);
                 within("items", self.tape.items(value).count(), bounds.items)
             }
             Kind::Object if bounds.members != (None, None) => {
+                self.take(self.tape.members(value).count() / BYTES_PER_STEP);
                 within("properties", self.tape.members(value).count(), bounds.members)
             }
             Kind::Array | Kind::Object | Kind::String | Kind::Bool | Kind::Null => None,
         }
     }
+}
+
+fn parsed(json: &str) -> Option<serde_json::Value> {
+    serde_json::from_str(json).ok()
 }

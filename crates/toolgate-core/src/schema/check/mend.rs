@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::Losses;
-use super::fit::{Additional, Fit, Node, NodeId, Types, allowed, together};
+use super::fit::{Additional, Fit, Node, NodeId, Types, allowed};
 use super::tape::Tape;
 use crate::canon::{Loss, LossCode};
 use crate::json::{Kind, Raw};
+use crate::schema::finding::push_clipped;
 
 /// Deeper than this nothing is mended.
 const MAX_DEPTH: usize = 64;
@@ -25,11 +27,14 @@ pub(super) struct Mend<'a> {
     path: Vec<Step>,
     edits: Vec<Edit>,
     losses: Losses,
+    /// Losses beyond those that are listed.
+    unlisted: usize,
+    has_violation: bool,
 }
 
 #[derive(Clone)]
 enum Step {
-    Name(String),
+    Name(Rc<str>),
     Index(usize),
 }
 
@@ -42,12 +47,22 @@ struct Edit {
 impl<'a> Mend<'a> {
     pub(super) fn new(fit: Fit<'a>, mending: bool) -> Self {
         let (path, edits, losses) = (Vec::new(), Vec::new(), Losses::new());
-        Self { fit, mending, nesting: 0, path, edits, losses }
+        let (unlisted, has_violation) = (0, false);
+        Self { fit, mending, nesting: 0, path, edits, losses, unlisted, has_violation }
     }
 
     /// The text as it should be, where it should be another, and what is to be said about it.
     pub(super) fn run(mut self, root: NodeId, text: &str) -> (Option<String>, Losses) {
         self.value(&[root], 0, 0);
+        if self.unlisted > 0 {
+            let code = if self.has_violation {
+                LossCode::ArgumentViolation
+            } else {
+                LossCode::ArgumentRepaired
+            };
+            let detail = format!("and {} more", self.unlisted);
+            self.losses.push(Loss { at: "args".to_owned(), code, detail, tool: None });
+        }
         (edited(text, self.edits), self.losses)
     }
 
@@ -57,7 +72,7 @@ impl<'a> Mend<'a> {
             return;
         }
         let nodes = self.fit.nodes;
-        let ids = together(nodes, ids);
+        let ids = self.fit.together(ids);
         let (allowed, found) = (allowed(nodes, &ids), self.fit.types_of(value));
         if !allowed.has(found) {
             if !self.converted(&ids, value, allowed, depth) {
@@ -95,7 +110,10 @@ impl<'a> Mend<'a> {
         let mut removed = Vec::new();
         for (index, &(key, member)) in members.iter().enumerate() {
             let name = self.fit.tape.string(key);
-            self.path.push(Step::Name(name.clone().into_owned()));
+            if !self.fit.take(ids.len() + name.len() / 64) {
+                return;
+            }
+            self.path.push(Step::Name(Rc::from(&*name)));
             let mut schemas = Vec::new();
             for node in ids.iter().map(|id| &nodes[*id]) {
                 match (node.properties.get(&*name), node.additional) {
@@ -104,8 +122,10 @@ impl<'a> Mend<'a> {
                     (None, Additional::Any) => {}
                 }
             }
-            let is_required =
-                || ids.iter().any(|id| nodes[*id].required.iter().any(|it| **it == *name));
+            let is_required = || {
+                ids.iter()
+                    .any(|id| nodes[*id].required.binary_search_by(|it| (**it).cmp(&*name)).is_ok())
+            };
             if self.mending
                 && self.fit.tape.kind(member) == Kind::Null
                 && !schemas.iter().all(|id| self.fit.fits(*id, member, depth + 1))
@@ -120,15 +140,20 @@ impl<'a> Mend<'a> {
             names.insert(name);
         }
         let mut added = Vec::new();
+        let mut known = BTreeSet::new();
         for id in ids {
             for name in nodes[*id].required.iter().filter(|it| !names.contains(&***it)) {
-                if added.iter().any(|(known, _)| *known == name) {
+                if !self.fit.take(1 + ids.len() + name.len() / 64) {
+                    return;
+                }
+                if known.contains(name) {
                     continue;
                 }
-                self.path.push(Step::Name(name.to_string()));
+                self.path.push(Step::Name(Rc::from(&**name)));
                 match default_for(&self.fit, ids, name).filter(|_| self.mending) {
                     Some(default) => {
                         self.repaired("required but missing: the schema's default filled in");
+                        known.insert(name);
                         added.push((name, default));
                     }
                     None => self.violation("required but missing"),
@@ -159,7 +184,8 @@ impl<'a> Mend<'a> {
             return;
         }
         let tape = self.fit.tape;
-        let last_kept = (0..members.len()).rev().find(|index| !removed.contains(index));
+        let last_kept =
+            (0..members.len()).rev().find(|index| removed.binary_search(index).is_err());
         for &index in removed.iter().filter(|index| last_kept.is_some_and(|last| **index < last)) {
             let span = tape.span(members[index].0).start..tape.span(members[index + 1].0).start;
             self.edits.push(Edit { span, text: String::new() });
@@ -184,6 +210,9 @@ impl<'a> Mend<'a> {
                 let node = &nodes[*id];
                 node.prefix.get(index).copied().or(node.items)
             };
+            if !self.fit.take(ids.len()) {
+                return;
+            }
             let schemas: Vec<_> = ids.iter().filter_map(schema).collect();
             if !schemas.is_empty() {
                 self.path.push(Step::Index(index));
@@ -199,21 +228,27 @@ impl<'a> Mend<'a> {
             return;
         }
         let found = self.fit.types_of(value);
-        let suits = |id: &&NodeId| allowed(nodes, &together(nodes, &[**id])).has(found);
+        if !self.fit.take(branches.len()) {
+            return;
+        }
+        let suits = |id: &&NodeId| nodes[**id].allowed.has(found);
         let suited: Vec<_> = branches.iter().filter(suits).collect();
         if let [only] = suited.as_slice() {
             self.value(&[**only], value, depth + 1);
             return;
         }
         for &id in suited.iter().filter(|_| self.mending) {
-            let Fit { nodes, tape, steps } = self.fit;
-            let mut trial = Mend::new(Fit { nodes, tape, steps }, true);
+            if !self.fit.take(1 + self.path.len()) {
+                return;
+            }
+            let Fit { nodes, tape, steps, .. } = self.fit;
+            let mut trial = Mend::new(Fit::new(nodes, tape, steps), true);
             trial.path.clone_from(&self.path);
             trial.nesting = self.nesting;
             trial.value(&[*id], value, depth + 1);
-            if trial.losses.iter().all(|it| it.code == LossCode::ArgumentRepaired) {
+            if !trial.has_violation {
                 self.edits.append(&mut trial.edits);
-                self.losses.append(&mut trial.losses);
+                self.take_losses(trial.losses, trial.unlisted);
                 return;
             }
         }
@@ -248,7 +283,12 @@ impl<'a> Mend<'a> {
         if !self.mending || self.fit.tape.kind(value) != Kind::String {
             return false;
         }
-        let (meant, values) = (self.fit.tape.string(value), node.values.as_deref().unwrap_or(&[]));
+        let meant = self.fit.tape.string(value);
+        let values = node.values.as_ref().map_or(&[][..], |listed| listed.values());
+        let text: usize = values.iter().map(|it| it.get().len()).sum();
+        if !self.fit.take(values.len() + (text + meant.len()) / 64) {
+            return true;
+        }
         let folded = meant.to_lowercase();
         let same_word =
             |it: &&Raw<'_>| it.as_text().is_some_and(|it| it.decode().to_lowercase() == folded);
@@ -270,17 +310,22 @@ impl<'a> Mend<'a> {
         detail: &str,
         depth: usize,
     ) -> bool {
+        if !self.fit.take(new.len() / 8) {
+            return true;
+        }
         let Some(tape) = Tape::new(&new).filter(|_| self.nesting < MAX_NESTING) else {
             return false;
         };
         self.repaired(detail);
-        let fit = Fit { nodes: self.fit.nodes, tape: &tape, steps: self.fit.steps };
+        let fit = Fit::new(self.fit.nodes, &tape, self.fit.steps);
         let mut inner = Mend::new(fit, true);
         inner.nesting = self.nesting + 1;
         inner.path = std::mem::take(&mut self.path);
         inner.value(ids, 0, depth + 1);
         self.path = std::mem::take(&mut inner.path);
-        self.losses.append(&mut inner.losses);
+        self.has_violation |= inner.has_violation;
+        let losses = std::mem::take(&mut inner.losses);
+        self.take_losses(losses, inner.unlisted);
         let text = edited(&new, inner.edits).unwrap_or(new);
         self.edits.push(Edit { span: self.fit.tape.span(value), text });
         true
@@ -294,11 +339,27 @@ impl<'a> Mend<'a> {
         self.say(LossCode::ArgumentViolation, detail.into());
     }
 
+    /// Takes over the losses of a part.
+    fn take_losses(&mut self, mut losses: Losses, unlisted: usize) {
+        let room = MAX_LOSSES.saturating_sub(self.losses.len());
+        self.unlisted += unlisted + losses.len().saturating_sub(room);
+        losses.truncate(room);
+        self.losses.append(&mut losses);
+    }
+
     fn say(&mut self, code: LossCode, detail: String) {
+        self.has_violation |= code == LossCode::ArgumentViolation;
+        if self.losses.len() >= MAX_LOSSES {
+            self.unlisted += 1;
+            return;
+        }
         let mut at = "args".to_owned();
         for step in &self.path {
             match step {
-                Step::Name(name) => at.extend([".", name.as_str()]),
+                Step::Name(name) => {
+                    at.push('.');
+                    push_clipped(&mut at, name);
+                }
                 Step::Index(index) => at.push_str(&format!("[{index}]")),
             }
         }
@@ -316,10 +377,12 @@ fn default_for<'a>(fit: &Fit<'a>, ids: &[NodeId], name: &str) -> Option<&'a Raw<
     let nodes = fit.nodes;
     let schemas: Vec<_> =
         ids.iter().filter_map(|id| nodes[*id].properties.get(name).copied()).collect();
-    let default =
-        together(nodes, &schemas).into_iter().find_map(|id| nodes[id].default.as_ref())?;
+    let default = fit.together(&schemas).into_iter().find_map(|id| nodes[id].default.as_ref())?;
+    if !fit.take(default.get().len() / 8) {
+        return None;
+    }
     let tape = Tape::new(default.get())?;
-    let fit = Fit { nodes, tape: &tape, steps: fit.steps };
+    let fit = Fit::new(nodes, &tape, fit.steps);
     schemas.iter().all(|id| fit.fits(*id, 0, 0)).then_some(default)
 }
 

@@ -11,7 +11,9 @@
 
 mod build;
 mod checker;
+mod closure;
 mod fit;
+mod listed;
 mod mend;
 mod tape;
 #[cfg(test)]

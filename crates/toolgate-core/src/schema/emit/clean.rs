@@ -6,6 +6,7 @@ use super::graph::Graph;
 use super::{cycles, limits};
 use crate::schema::finding::{Effect, Findings};
 use crate::schema::node::{Document, Node, Object, Scalar, Types};
+use crate::schema::notes::Notes;
 use crate::schema::words;
 
 /// Formats that are part of JSON Schema, OpenAPI or Gemini's own.
@@ -49,26 +50,29 @@ pub(in crate::schema) fn clean<'t>(document: &mut Document<'t>, findings: &mut F
     cycles::cut(document, &graph, findings);
     limits::limit(document, &graph, findings);
     // The root's own notes go into the function's description.
-    document.root.children_mut().for_each(simplify);
-    document.defs.iter_mut().filter_map(|def| def.node.as_mut()).for_each(simplify);
+    document.root.children_mut().for_each(|node| simplify(node, findings));
+    let defs = document.defs.iter_mut().filter_map(|def| def.node.as_mut());
+    defs.for_each(|node| simplify(node, findings));
 }
 
 /// What was said apart may be the same now.
-fn simplify(node: &mut Node<'_>) {
-    node.children_mut().for_each(simplify);
+fn simplify(node: &mut Node<'_>, findings: &mut Findings<'_>) {
+    findings.work += 1;
+    node.children_mut().for_each(|child| simplify(child, findings));
     if !node.any_of.is_empty() {
         let branches = std::mem::take(&mut node.any_of);
-        node.set_branches(branches);
+        findings.work += node.set_branches(branches);
     }
     node.scalar.take_if(|scalar| **scalar == Scalar::default());
     node.object.take_if(|object| **object == Object::default());
     if !node.notes.is_empty() {
         node.description = node.full_description().map(|text| Cow::Owned(text.into_owned()));
-        node.notes.clear();
+        node.notes = Notes::default();
     }
 }
 
 fn visit<'t>(node: &mut Node<'t>, findings: &mut Findings<'t>) {
+    findings.work += 1;
     let place = node.place.text;
     let mut notes: Vec<String> = Vec::new();
     let mut gone: Vec<&'static str> = Vec::new();

@@ -52,6 +52,7 @@ impl<'t> Cut<'_, 't> {
             self.findings.push(node.place.text, "$ref", Effect::Cut, detail);
             return false;
         }
+        self.findings.work += 1;
         let place = node.place.text;
         let mut found = false;
         if let Some(object) = node.object.as_deref_mut() {

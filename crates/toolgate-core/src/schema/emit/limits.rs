@@ -65,6 +65,7 @@ impl<'t> Limiter<'_, 't> {
             let detail = "nested too deep for Gemini; it was left out";
             self.findings.push(node.place.text, "default", Effect::Cut, detail);
         }
+        self.findings.work += node.own_bulk();
         self.measure(node);
         for child in node.children_mut() {
             self.visit(child, level + 1);
@@ -156,7 +157,8 @@ impl Node<'_> {
 fn size(node: &Node<'_>) -> usize {
     let text = |text: &Option<Cow<'_, str>>| text.as_ref().map_or(0, |text| text.len() + 16);
     let names = |names: &[Cow<'_, str>]| names.iter().map(|name| name.len() + 3).sum::<usize>();
-    let values = node.values.iter().flatten().map(|value| value.to_json().len() + 1);
+    let values =
+        node.values.iter().flat_map(|values| values.iter()).map(|value| value.to_json().len() + 1);
     let own = 24
         + text(&node.title)
         + text(&node.description)

@@ -4,16 +4,22 @@ use std::borrow::Cow;
 
 use super::graph::Graph;
 use super::limits::{self, MAX_LEVELS};
+use crate::schema::distinct::Distinct;
 use crate::schema::finding::{Effect, Findings};
-use crate::schema::node::{Additional, Array, DefId, Document, Node, Number, Object, Types, Value};
+use crate::schema::node::{
+    Additional, Array, DefId, Document, Node, Number, Object, ObjectIndex, Types, Value,
+};
 use crate::schema::tree::{Shape, Tree};
 use crate::schema::words;
 
 /// Schemas that may come of writing references out.
 const MAX_NODES: usize = 3_000;
-/// Unions with more branches are not searched for equal ones.
-const MAX_COMPARED: usize = 200;
-/// A longer description is not repeated in every branch of a union.
+/// What may come of writing references out beside the schemas themselves: names, values and pieces
+/// of text (see [`Node::own_bulk`]), and one more for so many bytes of the schema's text.
+const MAX_BULK: (usize, usize) = (50_000, 8);
+/// A larger schema that is cut because of references to it goes without its description.
+const MAX_REPEATED_BULK: usize = 100;
+/// A longer description or title is not repeated in every branch of a union.
 const MAX_REPEATED: usize = 2_000;
 
 /// Writes everything out. Endless references are followed three times, fewer where that is too much.
@@ -21,7 +27,9 @@ pub(in crate::schema) fn lower<'t>(
     document: &Document<'t>,
     findings: &mut Findings<'t>,
 ) -> Document<'t> {
-    let most = document.root.weight().saturating_add(MAX_NODES);
+    let most = document.root.weight_up_to(usize::MAX - 1).saturating_add(MAX_NODES);
+    findings.work += most - MAX_NODES;
+    let bulk = MAX_BULK.0 + document.root.place.text.len() / MAX_BULK.1;
     let mut root = None;
     for turns in [3, 2, 1] {
         let mut lower = Lower {
@@ -30,9 +38,12 @@ pub(in crate::schema) fn lower<'t>(
             stack: Vec::new(),
             nodes: 0,
             most,
+            bulk,
             turns,
         };
         let lowered = lower.node(&document.root, 1);
+        findings.work += lower.nodes;
+        lower.findings.work += lower.nodes;
         if lower.nodes < most || turns == 1 {
             *findings = lower.findings;
             root = Some(lowered);
@@ -51,6 +62,8 @@ struct Lower<'d, 't> {
     stack: Vec<DefId>,
     nodes: usize,
     most: usize,
+    /// How much may still be written because of references.
+    bulk: usize,
     turns: usize,
 }
 
@@ -60,6 +73,14 @@ impl<'t> Lower<'_, 't> {
             return self.reference(node, id, level);
         }
         self.nodes += 1;
+        let bulk = node.own_bulk();
+        self.findings.work += bulk;
+        if !self.stack.is_empty() {
+            match self.bulk.checked_sub(bulk) {
+                Some(left) => self.bulk = left,
+                None => self.nodes = self.most,
+            }
+        }
         let crowded = self.nodes >= self.most;
         if crowded || (level + 1 >= MAX_LEVELS && node.children().next().is_some()) {
             let detail = if crowded {
@@ -68,6 +89,10 @@ impl<'t> Lower<'_, 't> {
                 "nested too deep for Gemini; the description says what stands here"
             };
             self.findings.push(node.place.text, "", Effect::Cut, detail);
+            // Large words are not repeated in every place that refers to them.
+            if bulk > MAX_REPEATED_BULK && !self.stack.is_empty() {
+                return leaf(&Node::of_type(node.place.text, node.types));
+            }
             return leaf(node);
         }
         if !node.any_of.is_empty() {
@@ -144,26 +169,39 @@ impl<'t> Lower<'_, 't> {
     }
 
     fn union(&mut self, node: &Node<'t>, level: usize) -> Node<'t> {
-        let place = node.place.text;
+        self.any_of(node.place.text, node.any_of.iter(), annotations(node), level)
+    }
+
+    fn any_of<'n>(
+        &mut self,
+        place: &'t str,
+        branches: impl Iterator<Item = &'n Node<'t>>,
+        mut annotations: Node<'t>,
+        level: usize,
+    ) -> Node<'t>
+    where
+        't: 'n,
+    {
         let mut nullable = false;
-        let mut branches: Vec<Node<'t>> = Vec::new();
-        for branch in &node.any_of {
+        let mut distinct = Distinct::default();
+        for branch in branches {
             let branch = self.node(branch, level + 1);
             let flat = if branch.any_of.is_empty() { vec![branch] } else { branch.any_of };
             for branch in flat {
                 if branch.types == Types::NULL {
                     nullable = true;
-                } else if branches.len() > MAX_COMPARED || !branches.contains(&branch) {
-                    branches.push(branch);
+                } else {
+                    distinct.push(branch);
                 }
             }
         }
+        self.findings.work += distinct.work;
+        let mut branches = distinct.into_nodes();
         if nullable {
             for branch in &mut branches {
                 branch.types = branch.types.with(Types::NULL);
             }
         }
-        let mut annotations = annotations(node);
         if branches.len() < 2 {
             let mut only = branches.pop().unwrap_or_else(|| Node::of_type(place, Types::NULL));
             only.annotate(annotations);
@@ -185,9 +223,11 @@ impl<'t> Lower<'_, 't> {
                 }
             }
         }
-        let length = annotations.full_description().map_or(0, |text| text.len());
+        let description = annotations.full_description().map_or(0, |text| text.len());
+        let length = description.max(annotations.title.as_ref().map_or(0, |title| title.len()));
         let often = length * branches.len() <= MAX_REPEATED;
         let count = if often { branches.len() } else { 1 };
+        self.findings.work += count;
         for branch in branches.iter_mut().take(count) {
             branch.annotate(annotations.clone());
         }
@@ -274,9 +314,10 @@ impl<'t> Lower<'_, 't> {
                 out.max_length = scalar.max_length;
             }
         }
-        let texts = node.values.iter().flatten().filter(|it| matches!(it, Value::Text(_)));
-        let texts: Vec<Value<'t>> = texts.cloned().collect();
-        typed.values = (!texts.is_empty()).then_some(texts);
+        let texts = node.values.iter().flat_map(|values| values.iter());
+        let texts: Vec<Value<'t>> =
+            texts.filter(|it| matches!(it, Value::Text(_))).cloned().collect();
+        typed.values = (!texts.is_empty()).then(|| texts.into());
     }
 
     fn number(&mut self, node: &Node<'t>, typed: &mut Node<'t>) {
@@ -293,7 +334,7 @@ impl<'t> Lower<'_, 't> {
         let numbers: Vec<&Number<'t>> = node
             .values
             .iter()
-            .flatten()
+            .flat_map(|values| values.iter())
             .filter_map(|value| if let Value::Number(number) = value { Some(number) } else { None })
             .collect();
         let least = numbers.iter().copied().min_by(|a, b| a.compare(b));
@@ -315,22 +356,20 @@ impl<'t> Lower<'_, 't> {
         let place = node.place.text;
         let empty = Array::default();
         let array = node.array.as_deref().unwrap_or(&empty);
-        let mut kinds: Vec<Node<'t>> = Vec::new();
-        for item in array.prefix.iter().chain(&array.items) {
-            if kinds.len() > MAX_COMPARED || !kinds.contains(item) {
-                kinds.push(item.clone());
-            }
-        }
+        let mut kinds: Distinct<&Node<'t>> = Distinct::default();
+        array.prefix.iter().chain(&array.items).for_each(|item| kinds.push(item));
+        self.findings.work += kinds.work;
+        let kinds = kinds.into_nodes();
         if !array.prefix.is_empty() {
             let order: Vec<String> = array.prefix.iter().take(20).map(words::kind).collect();
             typed.note(format!("Items in this order: {}.", order.join(", ")));
             let detail = "Gemini takes one schema for all items; the description says the order";
             self.findings.push(place, "prefixItems", Effect::Described, detail);
         }
-        let items = match kinds.len() {
-            0 => Node::of_type(place, Types::STRING),
-            1 => self.node(&kinds.remove(0), level + 1),
-            _ => self.node(&Node { any_of: kinds, ..Node::any(place) }, level + 1),
+        let items = match kinds.as_slice() {
+            [] => Node::of_type(place, Types::STRING),
+            [only] => self.node(only, level + 1),
+            _ => self.several(place, &kinds, level + 1),
         };
         if array.items.is_none() && array.prefix.is_empty() {
             let detail = "an array must say what its items are; sent as strings";
@@ -342,6 +381,17 @@ impl<'t> Lower<'_, 't> {
             min: array.min,
             max: array.max,
         }));
+    }
+
+    /// A schema for what fits one of these.
+    fn several(&mut self, place: &'t str, kinds: &[&Node<'t>], level: usize) -> Node<'t> {
+        self.nodes += 1;
+        if self.nodes >= self.most || level + 1 >= MAX_LEVELS {
+            let any_of = kinds.iter().copied().cloned().collect();
+            self.nodes -= 1;
+            return self.node(&Node { any_of, ..Node::any(place) }, level);
+        }
+        self.any_of(place, kinds.iter().copied(), Node::any(place), level)
     }
 
     fn object(&mut self, node: &Node<'t>, typed: &mut Node<'t>, level: usize) {
@@ -389,6 +439,7 @@ impl<'t> Lower<'_, 't> {
             additional: Additional::Unsaid,
             min: object.min,
             max: object.max,
+            index: ObjectIndex::default(),
         }));
     }
 }

@@ -35,7 +35,7 @@ fn valid(tree: &Tree<'_>, level: usize, items: &mut u64) -> bool {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let mut has_items = false;
     let mut required: &[Tree<'_>] = &[];
-    for member in members {
+    for member in members.iter() {
         let name = keywords::from_gemini(&member.key).unwrap_or(&member.key);
         let value = &member.value;
         if !seen.insert(name) {

@@ -42,6 +42,8 @@ struct Names {
     order: Vec<(DefId, String)>,
     by_id: BTreeMap<DefId, usize>,
     taken: BTreeSet<String>,
+    /// The number to try next for a name that is taken.
+    next: BTreeMap<String, usize>,
 }
 
 impl Names {
@@ -54,10 +56,10 @@ impl Names {
                 .collect();
             let plain = if plain.is_empty() { "Schema".to_owned() } else { plain };
             let mut name = plain.clone();
-            let mut number = 2;
             while !self.taken.insert(name.clone()) {
+                let number = self.next.entry(plain.clone()).or_insert(2);
                 name = format!("{plain}_{number}");
-                number += 1;
+                *number += 1;
             }
             self.order.push((id, name));
             self.order.len() - 1
@@ -236,7 +238,7 @@ fn head(out: &mut Vec<u8>, node: &Node<'_>) {
     if let Some(values) = &node.values {
         key(out, "enum");
         out.push(b'[');
-        for value in values {
+        for value in values.iter() {
             comma(out);
             value.write(out);
         }

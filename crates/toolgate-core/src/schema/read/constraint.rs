@@ -263,7 +263,7 @@ impl<'t> Reader<'t> {
             "properties" => match &value.shape {
                 Shape::Object(members) => {
                     node.object_mut();
-                    for property in members {
+                    for property in members.iter() {
                         self.property(node, value.text, property);
                     }
                 }

@@ -12,6 +12,7 @@ use crate::schema::words;
 
 /// So many schemas may come of writing the siblings of a union into its branches.
 const MAX_DISTRIBUTED: usize = 2_000;
+
 impl<'t> Reader<'t> {
     pub(super) fn finish(&mut self, mut node: Node<'t>) -> Node<'t> {
         if self.level >= MAX_LEVELS {
@@ -22,6 +23,7 @@ impl<'t> Reader<'t> {
             return cut;
         }
         self.level += 1;
+        self.findings.work += 1;
         if !node.any_of.is_empty() {
             node = self.finish_union(node);
         } else if node.reference.is_none() {
@@ -35,13 +37,13 @@ impl<'t> Reader<'t> {
         if node.is_structural() {
             node = self.distributed(node);
         }
-        let branches = std::mem::take(&mut node.any_of);
+        let branches = flat(std::mem::take(&mut node.any_of));
         if branches.is_empty() {
             self.finish_parts(&mut node);
             return node;
         }
         let branches = branches.into_iter().map(|branch| self.finish(branch)).collect();
-        node.set_branches(branches);
+        self.findings.work += node.set_branches(branches);
         node
     }
 
@@ -52,7 +54,10 @@ impl<'t> Reader<'t> {
         let branches = std::mem::take(&mut node.any_of);
         let mut result = Node::any(place);
         result.annotate(annotations);
-        if node.weight().saturating_mul(branches.len()) > MAX_DISTRIBUTED {
+        let weight = node.weight_up_to(MAX_DISTRIBUTED / branches.len().max(1));
+        self.findings.work += weight;
+        let few = weight.saturating_mul(branches.len()) <= MAX_DISTRIBUTED;
+        if !few || !self.may_copy(branches.len(), |max| node.bulk_up_to(max)) {
             let kinds: Vec<String> = branches.iter().map(words::kind).collect();
             node.annotate(result);
             node.note(format!("Also one of: {}.", kinds.join("; ")));
@@ -217,6 +222,7 @@ impl<'t> Reader<'t> {
     fn finish_object(&mut self, node: &mut Node<'t>) {
         let place = node.place.text;
         let Some(mut object) = node.object.take() else { return };
+        self.findings.work += object.properties.len() + object.required.len();
         for (_, property) in &mut object.properties {
             let schema = std::mem::take(property);
             *property = self.finish(schema);
@@ -273,4 +279,27 @@ impl<'t> Reader<'t> {
         }
         node.array = Some(array);
     }
+}
+
+/// Branches without the unions among them that say nothing else, whose branches stand in their place.
+fn flat(branches: Vec<Node<'_>>) -> Vec<Node<'_>> {
+    let is_union = |node: &Node<'_>| {
+        !node.any_of.is_empty()
+            && !node.is_structural()
+            && !node.is_annotated()
+            && node.reference.is_none()
+    };
+    if !branches.iter().any(is_union) {
+        return branches;
+    }
+    let mut flat = Vec::new();
+    let mut open = vec![branches.into_iter()];
+    while let Some(top) = open.last_mut() {
+        match top.next() {
+            Some(branch) if is_union(&branch) => open.push(branch.any_of.into_iter()),
+            Some(branch) => flat.push(branch),
+            None => _ = open.pop(),
+        }
+    }
+    flat
 }

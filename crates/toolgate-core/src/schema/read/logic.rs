@@ -47,7 +47,7 @@ impl<'t> Reader<'t> {
             "const" => {
                 let detail = "`const` is sent as an `enum` with one value";
                 self.findings.push(node.place.text, key, Effect::Rewritten, detail);
-                node.values = Some(vec![Value::of(value)]);
+                node.values = Some(vec![Value::of(value)].into());
             }
             "nullable" => match value.as_bool() {
                 Some(nullable) => {
@@ -162,7 +162,7 @@ pub(super) fn make_nullable(node: &mut Node<'_>) {
         node.types = node.types.with(Types::NULL);
     }
     if let Some(values) = node.values.as_mut().filter(|values| !values.contains(&Value::Null)) {
-        values.push(Value::Null);
+        values.extend([Value::Null]);
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::logic::make_nullable;
 use super::reader::{MAX_LEVELS, Reader};
 use crate::schema::finding::Effect;
-use crate::schema::node::{Additional, Array, Node, Number, Object, Scalar, Types, Value};
+use crate::schema::node::{Additional, Array, Node, Number, Object, Scalar, Types};
 use crate::schema::words;
 
 /// So many branches may come of combining two unions.
@@ -64,15 +64,25 @@ impl<'t> Reader<'t> {
         let mut first = self.expand(first);
         let second = self.expand(second);
         let Some(types) = first.types.both(second.types) else { return Err(Box::new(first)) };
-        let Ok(values) = both_values(first.values.as_ref(), second.values.as_ref()) else {
-            return Err(Box::new(first));
-        };
-        let mut merged = Node { types, values, ..Node::any(first.place.text) };
+        self.findings.work += 1;
+        let lists = first.values.as_ref().zip(second.values.as_ref());
+        let shared = lists.map(|(first, second)| first.shared(second));
+        if let Some((shared, work)) = &shared {
+            self.findings.work += work;
+            if shared.is_empty() {
+                return Err(Box::new(first));
+            }
+        }
+        let mut second = second;
+        let (one, other) = (first.values.take(), second.values.take());
+        let values = shared.map(|(shared, _)| shared.into()).or(one).or(other);
+        let place = first.place.text;
+        let mut merged = Node { types, values, ..Node::any(place) };
         let (mut inner, outer) = (second, first.take_annotations());
         merged.annotate(inner.take_annotations());
         merged.annotate(outer);
         merged.scalar = both(first.scalar, inner.scalar, |a, b| merge_scalar(a, b, &mut merged));
-        merged.array = both(first.array, inner.array, |a, b| self.merge_array(a, b));
+        merged.array = both(first.array, inner.array, |a, b| self.merge_array(place, a, b));
         merged.object = both(first.object, inner.object, |a, b| self.merge_object(a, b));
         merged.any_of = match (first.any_of.is_empty(), inner.any_of.is_empty()) {
             (true, _) => inner.any_of,
@@ -88,9 +98,9 @@ impl<'t> Reader<'t> {
         first: Vec<Node<'t>>,
         second: &[Node<'t>],
     ) -> Vec<Node<'t>> {
-        let weight = |nodes: &[Node<'t>]| nodes.iter().map(Node::weight).sum::<usize>();
-        let size = weight(&first) * second.len() + weight(second) * first.len();
-        if first.len() * second.len() > MAX_BRANCHES || size > MAX_COMBINED {
+        let few = first.len() * second.len() <= MAX_BRANCHES;
+        if !few || !self.may_combine(&first, second) {
+            self.findings.work += second.len();
             let kinds: Vec<String> = second.iter().map(words::kind).collect();
             merged.note(format!("Also one of: {}.", kinds.join("; ")));
             let detail = "too many combinations; the second list is in the description only";
@@ -111,14 +121,52 @@ impl<'t> Reader<'t> {
         branches
     }
 
-    fn merge_array(&mut self, first: Array<'t>, second: Array<'t>) -> Array<'t> {
-        let longest = first.prefix.len().max(second.prefix.len());
-        let (mut a, mut b) = (first.prefix.into_iter(), second.prefix.into_iter());
-        let mut prefix = Vec::with_capacity(longest);
-        for _ in 0..longest {
-            let a = a.next().or_else(|| first.items.clone());
-            let b = b.next().or_else(|| second.items.clone());
-            prefix.extend(self.merge_optional(a, b, "prefixItems"));
+    /// Whether each of the first may be combined with each of the second.
+    fn may_combine(&mut self, first: &[Node<'t>], second: &[Node<'t>]) -> bool {
+        let weight =
+            |nodes: &[Node<'t>], max: usize| {
+                nodes.iter().fold(0, |sum: usize, node| {
+                    if sum > max { sum } else { sum + node.weight_up_to(max - sum) }
+                })
+            };
+        let Some(firsts) = self.measure(|| weight(first, MAX_COMBINED)) else { return false };
+        let Some(seconds) = self.measure(|| weight(second, MAX_COMBINED)) else { return false };
+        firsts * second.len() + seconds * first.len() <= MAX_COMBINED
+            && self.may_copy(second.len(), |max| bulk(first, max))
+            && self.may_copy(first.len(), |max| bulk(second, max))
+    }
+
+    fn merge_array(&mut self, place: &'t str, first: Array<'t>, second: Array<'t>) -> Array<'t> {
+        let (mut prefix, mut other) = (first.prefix, second.prefix);
+        let shorter = prefix.len().min(other.len());
+        // Where one list ends, the schema for its other items holds.
+        let first_is_longer = prefix.len() > other.len();
+        let (longer, rest) = if first_is_longer {
+            (&mut prefix, second.items.as_ref())
+        } else {
+            (&mut other, first.items.as_ref())
+        };
+        // A long list stays where it is while short ones are merged into it.
+        let stays = first_is_longer && rest.is_none();
+        let tail = if stays { Vec::new() } else { longer.split_off(shorter) };
+        for (mine, other) in prefix.iter_mut().zip(other) {
+            let both = std::mem::take(mine);
+            *mine = self.merge_unequal(both, other, "prefixItems");
+        }
+        match rest {
+            Some(rest) if self.may_copy(tail.len(), |max| rest.bulk_up_to(max)) => {
+                for item in tail {
+                    let (a, b) =
+                        if first_is_longer { (item, rest.clone()) } else { (rest.clone(), item) };
+                    prefix.push(self.merge_unequal(a, b, "prefixItems"));
+                }
+            }
+            Some(_) => {
+                let detail = "too large to be written into each of `prefixItems`; it is said for the items after them only";
+                self.findings.push(place, "items", Effect::Cut, detail);
+                prefix.extend(tail);
+            }
+            None => prefix.extend(tail),
         }
         Array {
             prefix,
@@ -135,27 +183,37 @@ impl<'t> Reader<'t> {
         keyword: &'t str,
     ) -> Option<Node<'t>> {
         match (first, second) {
-            (Some(first), Some(second)) if first == second => Some(first),
-            (Some(first), Some(second)) => Some(self.merge_or_keep(first, second, keyword)),
+            (Some(first), Some(second)) => Some(self.merge_unequal(first, second, keyword)),
             (first, second) => first.or(second),
         }
     }
 
-    fn merge_object(&mut self, mut first: Object<'t>, second: Object<'t>) -> Object<'t> {
-        let places: BTreeMap<Cow<'t, str>, usize> =
-            first.properties.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
-        for (name, schema) in second.properties {
-            match places.get(&name).and_then(|at| first.properties.get_mut(*at)) {
-                Some((_, mine)) if *mine == schema => {}
-                Some((_, mine)) => {
-                    let both = std::mem::take(mine);
-                    *mine = self.merge_or_keep(both, schema, "properties");
-                }
-                None => first.properties.push((name, schema)),
+    /// Both together, where they may be the same schema. Unions and references are compared first:
+    /// merged with themselves they would become something else. Anything else stays what it is,
+    /// and comparing it at every level would take as many times as long as it is deep.
+    fn merge_unequal(&mut self, first: Node<'t>, second: Node<'t>, keyword: &'t str) -> Node<'t> {
+        let is_plain = |node: &Node<'t>| node.any_of.is_empty() && node.reference.is_none();
+        if !is_plain(&first) && !is_plain(&second) {
+            self.findings.work += second.weight_up_to(usize::MAX - 1);
+            if first == second {
+                return first;
             }
         }
-        first.required.extend(second.required);
-        dedupe(&mut first.required);
+        self.merge_or_keep(first, second, keyword)
+    }
+
+    fn merge_object(&mut self, mut first: Object<'t>, second: Object<'t>) -> Object<'t> {
+        self.findings.work += second.properties.len() + second.required.len();
+        for (name, schema) in second.properties {
+            match first.property_mut(&name) {
+                Some(mine) => {
+                    let both = std::mem::take(mine);
+                    *mine = self.merge_unequal(both, schema, "properties");
+                }
+                None => first.add_property(name, schema),
+            }
+        }
+        first.require(second.required);
         first.ordering.extend(second.ordering);
         first.additional = match (first.additional, second.additional) {
             (Additional::Forbidden, _) | (_, Additional::Forbidden) => Additional::Forbidden,
@@ -242,16 +300,12 @@ fn merge_scalar<'t>(first: Scalar<'t>, second: Scalar<'t>, merged: &mut Node<'t>
     }
 }
 
-/// The values that are in both lists; an error where there are none.
-fn both_values<'t>(
-    first: Option<&Vec<Value<'t>>>,
-    second: Option<&Vec<Value<'t>>>,
-) -> Result<Option<Vec<Value<'t>>>, ()> {
-    match (first, second) {
-        (Some(first), Some(second)) => {
-            let both: Vec<_> = first.iter().filter(|it| second.contains(it)).cloned().collect();
-            if both.is_empty() { Err(()) } else { Ok(Some(both)) }
-        }
-        (one, other) => Ok(one.or(other).cloned()),
-    }
+/// What it costs to copy these.
+fn bulk(nodes: &[Node<'_>], max: usize) -> usize {
+    nodes.iter().fold(
+        0,
+        |sum: usize, node| {
+            if sum > max { sum } else { sum + node.bulk_up_to(max - sum) }
+        },
+    )
 }

@@ -19,6 +19,16 @@ pub(super) const MAX_LEVELS: usize = 64;
 const MAX_NODES: usize = 50_000;
 /// Schemas that are read again because a reference has to be inlined.
 const MAX_EXPANDED: usize = 5_000;
+/// Text that is read again because a reference has to be inlined: so many bytes, and the schema's
+/// own text so many times.
+const MAX_EXPANDED_TEXT: (usize, usize) = (1024 * 1024, 4);
+/// References that are followed one after the other.
+const MAX_CHAIN: usize = 128;
+/// Names of definitions are cut to this length.
+const MAX_DEFINITION_NAME: usize = 200;
+/// What may be copied because the same schema is needed in several places (see
+/// [`Node::bulk_up_to`]): so much, and one more for so many bytes of text.
+const MAX_COPIED: (usize, usize) = (5_000, 8);
 
 /// Reads one schema.
 #[derive(Debug)]
@@ -32,11 +42,27 @@ pub(in crate::schema) struct Reader<'t> {
     pub(super) lowered: bool,
     index: Index<'t>,
     by_tree: BTreeMap<usize, DefId>,
-    /// References that were followed: which, and the number of the one before it.
-    chains: Vec<(DefId, usize)>,
+    /// References that were followed.
+    chains: Vec<Followed>,
     /// The number of the reference that is being followed; 0: none.
     chain: usize,
     expanded: usize,
+    /// Bytes that may still be read again.
+    expandable: usize,
+    /// What may still be copied.
+    copyable: usize,
+    /// What may still be looked at to find out whether it may be copied.
+    measurable: usize,
+}
+
+/// A reference that was followed.
+#[derive(Debug)]
+struct Followed {
+    id: DefId,
+    /// The number of the reference that was followed before it; 0: none.
+    before: usize,
+    /// How many were followed, this one included.
+    length: usize,
 }
 
 impl<'t> Reader<'t> {
@@ -53,7 +79,37 @@ impl<'t> Reader<'t> {
             chains: Vec::new(),
             chain: 0,
             expanded: 0,
+            expandable: MAX_EXPANDED_TEXT.0 + MAX_EXPANDED_TEXT.1 * root.text.len(),
+            copyable: MAX_COPIED.0 + root.text.len() / MAX_COPIED.1,
+            measurable: 2 * (MAX_COPIED.0 + root.text.len() / MAX_COPIED.1),
         }
+    }
+
+    /// Pays for `times` copies of what `of` gives; `false` where that is more than may be copied.
+    /// `of` gets the most that it need count.
+    pub(super) fn may_copy(&mut self, times: usize, of: impl FnOnce(usize) -> usize) -> bool {
+        if times == 0 {
+            return true;
+        }
+        let most = self.copyable / times;
+        let Some(bulk) = self.measure(|| of(most)) else { return false };
+        let Some(left) = self.copyable.checked_sub(bulk.saturating_mul(times)) else {
+            return false;
+        };
+        self.copyable = left;
+        self.findings.work += bulk * times;
+        true
+    }
+
+    /// Looks how large something is, unless too much was looked at already.
+    pub(super) fn measure(&mut self, size: impl FnOnce() -> usize) -> Option<usize> {
+        if self.measurable == 0 {
+            return None;
+        }
+        let size = size();
+        self.measurable = self.measurable.saturating_sub(size);
+        self.findings.work += size;
+        Some(size)
     }
 
     /// Reads the whole schema. `arguments`: it describes a function's arguments, so it must be an
@@ -109,6 +165,7 @@ impl<'t> Reader<'t> {
         }
         self.level += 1;
         self.nodes += 1;
+        self.findings.work += 1;
         self.expanded += usize::from(self.chain > 0);
         let node = match &tree.shape {
             Shape::Bool(true) => Some(Node::any(tree.text)),
@@ -135,8 +192,9 @@ impl<'t> Reader<'t> {
         let mut logic = Logic::default();
         let mut array = ArrayParts::default();
         let stray = self.stray_properties(members);
+        self.findings.work += 2 * members.len();
         for (at, member) in members.iter().enumerate() {
-            if stray.contains(&at) {
+            if stray.binary_search(&at).is_ok() {
                 continue;
             }
             let name = self.keyword(&member.key);
@@ -234,6 +292,15 @@ impl<'t> Reader<'t> {
 
     fn definition(&mut self, name: Cow<'t, str>, tree: &'t Tree<'t>) -> DefId {
         let defs = &mut self.defs;
+        let name = match name {
+            Cow::Borrowed(name) => {
+                Cow::Borrowed(&name[..name.floor_char_boundary(MAX_DEFINITION_NAME)])
+            }
+            Cow::Owned(mut name) => {
+                name.truncate(name.floor_char_boundary(MAX_DEFINITION_NAME));
+                Cow::Owned(name)
+            }
+        };
         *self.by_tree.entry(start(tree.text)).or_insert_with(|| {
             defs.push(Def { name, tree, node: None });
             defs.len() - 1
@@ -245,7 +312,8 @@ impl<'t> Reader<'t> {
         while let Some(id) = node.reference.take() {
             let Some(tree) = self.defs.get(id).map(|def| def.tree) else { break };
             let endless = self.has_followed(node.place.chain, id);
-            if endless || self.expanded >= MAX_EXPANDED {
+            let left = self.expandable.checked_sub(tree.text.len());
+            if endless || self.expanded >= MAX_EXPANDED || left.is_none() {
                 let detail = if endless {
                     "refers to itself without an end; any value is allowed here"
                 } else {
@@ -254,7 +322,10 @@ impl<'t> Reader<'t> {
                 self.findings.push(node.place.text, "$ref", Effect::Cut, detail);
                 break;
             }
-            self.chains.push((id, node.place.chain));
+            self.expandable = left.unwrap_or(0);
+            let before = node.place.chain;
+            let length = 1 + self.followed(before).map_or(0, |followed| followed.length);
+            self.chains.push(Followed { id, before, length });
             let outer = std::mem::replace(&mut self.chain, self.chains.len());
             let mut target = self.schema(tree).unwrap_or_else(|| Node::any(tree.text));
             self.chain = outer;
@@ -264,16 +335,23 @@ impl<'t> Reader<'t> {
         node
     }
 
-    /// Whether the definition was already followed on the way to a schema.
-    fn has_followed(&self, mut chain: usize, id: DefId) -> bool {
-        while let Some((followed, before)) = chain.checked_sub(1).and_then(|at| self.chains.get(at))
-        {
-            if *followed == id {
+    /// Whether the definition was already followed on the way to a schema, or too many were.
+    fn has_followed(&mut self, mut chain: usize, id: DefId) -> bool {
+        if self.followed(chain).is_some_and(|followed| followed.length >= MAX_CHAIN) {
+            return true;
+        }
+        while let Some(followed) = self.followed(chain) {
+            if followed.id == id {
                 return true;
             }
-            chain = *before;
+            chain = followed.before;
+            self.findings.work += 1;
         }
         false
+    }
+
+    fn followed(&self, chain: usize) -> Option<&Followed> {
+        chain.checked_sub(1).and_then(|at| self.chains.get(at))
     }
 }
 

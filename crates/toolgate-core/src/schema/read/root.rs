@@ -4,11 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reader::Reader;
+use crate::schema::distinct::Distinct;
 use crate::schema::finding::Effect;
-use crate::schema::node::{Additional, Node, Object, Types, Value};
+use crate::schema::node::{Additional, Node, Object, Types, Value, Values};
 use crate::schema::tree::{Shape, Tree};
 use crate::schema::words;
 
+/// Branches of a property's own union among which its other schemas are looked for.
+const MAX_SEARCHED: usize = 32;
 /// Forms that are spelled out in the note about a union of arguments.
 const MAX_FORMS: usize = 12;
 
@@ -28,13 +31,6 @@ impl<'t> Reader<'t> {
         if empty {
             return Node::of_type(root.text, Types::OBJECT);
         }
-        if matches!(root.shape, Shape::TooDeep) {
-            let detail = "too large to be looked into; any arguments are allowed";
-            self.findings.push(root.text, "", Effect::Cut, detail);
-            let mut node = Node::of_type(root.text, Types::OBJECT);
-            node.object_mut().additional = Additional::Allowed;
-            return node;
-        }
         let Some(node) = self.schema(root) else {
             let detail = "no arguments fit this schema; the function is offered without arguments";
             self.findings.push(root.text, "", Effect::Repaired, detail);
@@ -47,7 +43,7 @@ impl<'t> Reader<'t> {
         if let Some(values) = node.values.take() {
             let detail = "`enum` of whole arguments is said in the description";
             self.findings.push(root.text, "enum", Effect::Described, detail);
-            node.note(format!("The arguments are one of: {}.", words::values(&values)));
+            node.note(format!("The arguments are one of: {}.", words::values(values.iter())));
         }
         if !node.any_of.is_empty() {
             node = self.one_object(node);
@@ -86,7 +82,11 @@ impl<'t> Reader<'t> {
             seen += 1;
             let mut branch = self.expand(branch);
             let inner = std::mem::take(&mut branch.any_of);
-            if !inner.is_empty() && seen < 100 {
+            let copies = inner.len().saturating_sub(1);
+            if !inner.is_empty()
+                && seen < 100
+                && self.may_copy(copies, |max| branch.bulk_up_to(max))
+            {
                 for choice in inner.into_iter().rev() {
                     queue.extend(self.merge(branch.clone(), choice).ok());
                 }
@@ -101,7 +101,8 @@ impl<'t> Reader<'t> {
         let effect = Effect::Described;
         self.findings.push_with_help(place, "anyOf", effect, detail, Some(help.into()));
         node.note(forms_in_words(&forms));
-        let merged = union_of(place, forms);
+        let (merged, work) = union_of(place, forms);
+        self.findings.work += work;
         let base = *node.object.take().unwrap_or_default();
         node.object = Some(Box::new(self.with_base(place, base, merged)));
         node
@@ -116,24 +117,30 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn union_of<'t>(place: &'t str, forms: Vec<Object<'t>>) -> Object<'t> {
+/// One object with the properties of all, and how many schemas were looked at.
+fn union_of<'t>(place: &'t str, forms: Vec<Object<'t>>) -> (Object<'t>, usize) {
     let count = forms.len();
+    let mut work = 0;
     let mut union = Object::default();
+    let mut either: Vec<Either<'t>> = Vec::new();
     let mut places: BTreeMap<Cow<'t, str>, usize> = BTreeMap::new();
     let mut required: BTreeMap<Cow<'t, str>, usize> = BTreeMap::new();
     let mut open = false;
     for form in forms {
         for (name, schema) in form.properties {
-            match places.get(&name).and_then(|at| union.properties.get_mut(*at)) {
-                Some((_, mine)) => either(place, mine, schema),
+            work += 1;
+            match places.get(&name).and_then(|at| either.get_mut(*at)) {
+                Some(mine) => mine.push(schema),
                 None => {
-                    places.insert(name.clone(), union.properties.len());
-                    union.properties.push((name, schema));
+                    places.insert(name.clone(), either.len());
+                    union.properties.push((name, Node::any(place)));
+                    either.push(Either::new(schema));
                 }
             }
         }
         let names: BTreeSet<Cow<'t, str>> = form.required.into_iter().collect();
         for name in names {
+            work += 1;
             *required.entry(name).or_default() += 1;
         }
         open |= matches!(form.additional, Additional::Allowed | Additional::Each(_));
@@ -145,34 +152,71 @@ fn union_of<'t>(place: &'t str, forms: Vec<Object<'t>>) -> Object<'t> {
     if open {
         union.additional = Additional::Allowed;
     }
-    union
+    for ((_, property), either) in union.properties.iter_mut().zip(either) {
+        work += either.others.work;
+        *property = either.into_node(place);
+    }
+    (union, work)
 }
 
-/// Makes `mine` a schema for what fits it or `other`.
-fn either<'t>(place: &'t str, mine: &mut Node<'t>, other: Node<'t>) {
-    if *mine == other || mine.any_of.contains(&other) {
-        return;
+/// Schemas of one name, of which a value must fit one.
+struct Either<'t> {
+    /// All of them, while they are a list of values or the same schema.
+    first: Node<'t>,
+    /// The schemas of the union, the first included, once there are several.
+    others: Distinct<Node<'t>>,
+    is_union: bool,
+    /// Whether the first is a list of strings, to which others can be added.
+    is_list: bool,
+}
+
+impl<'t> Either<'t> {
+    fn new(first: Node<'t>) -> Self {
+        let is_list = is_list(&first);
+        Self { first, others: Distinct::default(), is_union: false, is_list }
     }
-    // Two constants are a list of two values.
-    if is_list(mine) && is_list(&other) {
-        if let (Some(mine), Some(other)) = (&mut mine.values, other.values) {
-            mine.extend(other);
+
+    fn push(&mut self, other: Node<'t>) {
+        if self.is_union {
+            return self.others.push(other);
         }
-        return;
+        self.others.work += other.weight_up_to(usize::MAX - 1);
+        let first = &self.first;
+        let united = !first.any_of.is_empty() && !first.is_structural() && !first.is_annotated();
+        if *first == other
+            || (!united && first.any_of.iter().take(MAX_SEARCHED).any(|branch| *branch == other))
+        {
+            return;
+        }
+        // Two constants are a list of two values.
+        if self.is_list && is_list(&other) {
+            if let (Some(mine), Some(other)) = (&mut self.first.values, other.values) {
+                mine.extend(other);
+            }
+            return;
+        }
+        self.is_union = true;
+        let first = std::mem::take(&mut self.first);
+        if united {
+            first.any_of.into_iter().for_each(|branch| self.others.push(branch));
+        } else {
+            self.others.push(first);
+        }
+        self.others.push(other);
     }
-    let united = !mine.any_of.is_empty() && !mine.is_structural() && !mine.is_annotated();
-    if united {
-        mine.any_of.push(other);
-    } else {
-        let first = std::mem::take(mine);
-        *mine = Node { any_of: vec![first, other], ..Node::any(place) };
+
+    fn into_node(self, place: &'t str) -> Node<'t> {
+        if self.is_union {
+            Node { any_of: self.others.into_nodes(), ..Node::any(place) }
+        } else {
+            self.first
+        }
     }
 }
 
 /// Whether the schema is nothing but a list of strings.
 fn is_list(node: &Node<'_>) -> bool {
-    let strings =
-        |values: &Vec<Value<'_>>| values.iter().all(|value| matches!(value, Value::Text(_)));
+    let strings = |values: &Values<'_>| values.iter().all(|it| matches!(it, Value::Text(_)));
     node.values.as_ref().is_some_and(strings)
         && node.types.without(Types::STRING).is_empty()
         && node.scalar.is_none()

@@ -48,8 +48,9 @@ impl<'t> Reader<'t> {
         if values.is_empty() {
             return self.broken(node, key, "a list with at least one value");
         }
+        self.findings.work += values.len();
         dedupe(&mut values);
-        node.values = Some(values);
+        node.values = Some(values.into());
     }
 
     /// Brings the values into a form that Gemini takes: strings and numbers. `null` becomes a
@@ -58,6 +59,7 @@ impl<'t> Reader<'t> {
         let Some(values) = node.values.take() else { return };
         let place = node.place.text;
         let total = values.len();
+        self.findings.work += total;
         let fitting = values.iter().filter(|value| node.types.allow(value.types())).count();
         let mut kept: Vec<Value<'t>> =
             values.into_iter().filter_map(|value| converted(value, node.types)).collect();
@@ -104,7 +106,7 @@ impl<'t> Reader<'t> {
                 types: plain_types(&plain, node.types),
                 // What else is said about strings and numbers, the list says better.
                 scalar: format(node.scalar.take()),
-                values: Some(plain),
+                values: Some(plain.into()),
                 ..Node::any(place)
             });
         }

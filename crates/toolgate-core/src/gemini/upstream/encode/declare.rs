@@ -30,6 +30,8 @@ pub(super) enum Parameters {
     Written(&'static str, Cow<'static, str>),
 }
 
+/// Declares a function; `None` where its schema is too large, which is a loss or, with strict
+/// validation, an error.
 pub(super) fn declare_function<'r>(
     function: &'r Function<'r>,
     alias: String,
@@ -37,7 +39,7 @@ pub(super) fn declare_function<'r>(
     rules: &Rules<'_>,
     options: &EncodeOptions<'_>,
     losses: &mut Losses,
-) -> Result<(Declared<'r>, ToolInput), BadRequest> {
+) -> Result<Option<(Declared<'r>, ToolInput)>, BadRequest> {
     let emit = emit(function.form, rules, options);
     let compiled = options.cache.compile(function.parameters.as_ref(), function.form, emit);
     let name = function.name.to_string();
@@ -51,6 +53,9 @@ pub(super) fn declare_function<'r>(
         tool: Some(name.clone()),
         ..loss.clone()
     });
+    if compiled.is_too_large {
+        return Ok(None);
+    }
     let response = function.response.as_ref().filter(|raw| raw.kind() != Kind::Null);
     let input = ToolInput::Json(Arc::clone(&compiled.checker));
     let declared = Declared {
@@ -63,7 +68,7 @@ pub(super) fn declare_function<'r>(
             SchemaForm::Gemini => ("response", raw),
         }),
     };
-    Ok((declared, input))
+    Ok(Some((declared, input)))
 }
 
 /// A tool that takes text is a function of one string.

@@ -128,7 +128,13 @@ impl<'r> Toolbox<'r> {
             let (declared, input) = match tool {
                 Tool::Function(function) => {
                     let place = place(tool, at);
-                    declare_function(function, alias, &place, rules, options, losses)?
+                    match declare_function(function, alias, &place, rules, options, losses)? {
+                        Some(declared) => declared,
+                        None => {
+                            *left += 1;
+                            continue;
+                        }
+                    }
                 }
                 Tool::Freeform { description, grammar, .. } => (
                     declare_freeform(alias, description.as_ref(), grammar.as_ref(), rules, options),
