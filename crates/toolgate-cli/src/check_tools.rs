@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use toolgate_core::gemini::upstream::alias;
 use toolgate_core::schema::Emit;
-use toolgate_core::schema::report::{Options, Report, check, render};
+use toolgate_core::schema::report::{Options, Report, check, json_for_terminal, render};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let mut stdout = std::io::stdout().lock();
     if args.json {
-        writeln!(stdout, "{}", serde_json::to_string_pretty(&reports)?)?;
+        writeln!(stdout, "{}", json_for_terminal(&serde_json::to_string_pretty(&reports)?))?;
     } else {
         for report in &reports {
             stdout.write_all(render(report).as_bytes())?;

@@ -3,7 +3,7 @@
 use toolgate_core::canon::ToolName;
 use toolgate_core::schema::Emit;
 use toolgate_core::schema::report::{
-    Dialect, Kind, Options, Report, Severity, Verdict, check, render,
+    Dialect, Kind, Options, Report, Severity, Verdict, check, json_for_terminal, render,
 };
 
 use crate::{validator, value};
@@ -297,4 +297,64 @@ fn minified_files_are_shown_in_part() {
         .take(diagnostic.snippet.length)
         .collect();
     assert_eq!(marked, "\"const\"");
+}
+
+#[test]
+fn a_schema_that_is_too_large_is_refused_by_name() {
+    let branches = vec!["{}"; 60_000].join(",");
+    let text = format!(
+        r#"[{{"name":"big","input_schema":{{"anyOf":[{branches}]}}}},{{"name":"small","description":"d","input_schema":{{}}}}]"#
+    );
+    let report = checked(&text);
+    assert_eq!(report.tools[0].verdict, Verdict::Refused);
+    let why = &report.tools[0].diagnostics[0].message;
+    assert!(why.contains("more than 50000 values"), "{why}");
+    assert_eq!(report.tools[1].verdict, Verdict::Ok);
+    assert!(report.is_refused());
+}
+
+#[test]
+fn changes_beyond_those_that_are_listed_are_counted() {
+    let properties: Vec<String> =
+        (0..1_334).map(|at| format!(r#""p{at}":{{"pattern":"x"}}"#)).collect();
+    let tool = |name: usize| {
+        let properties = properties.join(",");
+        format!(r#"{{"name":"t{name}","input_schema":{{"properties":{{{properties}}}}}}}"#)
+    };
+    let report = checked(&format!("[{}]", tool(0)));
+    // One is about the description that misses.
+    assert_eq!((report.tools[0].diagnostics.len(), report.tools[0].unlisted), (101, 1_234));
+    assert!(render(&report).contains("  = and 1234 more\n"));
+    let tools: Vec<String> = (0..30).map(tool).collect();
+    let report = checked(&format!("[{}]", tools.join(",")));
+    let listed: usize = report.tools.iter().map(|tool| tool.diagnostics.len()).sum();
+    assert_eq!((listed, report.unlisted), (2_010, 30 * 1_335 - 2_010));
+    assert!(report.tools.iter().all(|tool| !tool.diagnostics.is_empty()));
+}
+
+#[test]
+fn a_file_of_too_many_values_is_read_in_part_and_says_so() {
+    let report = checked(&format!("[{}]", vec!["{}"; 600_000].join(",")));
+    assert!(report.problems[0].message.contains("more than 500000 values"));
+    assert!(report.is_refused() && report.tools.len() <= 500_000);
+}
+
+#[test]
+fn nothing_in_a_file_can_move_the_cursor_or_turn_text_around() {
+    let evil = r"\u001b[2J\u202e\u009b\u0007";
+    let text = format!(
+        r#"[{{"name":"n{evil}","description":"d{evil}","input_schema":{{"properties":{{"p{evil}":{{"{evil}":1,"const":"c{evil}","title":"t{evil}"}}}}}}}},{{"type":"{evil}","name":"x"}}]"#
+    );
+    let raw = text.replace(r"\u202e", "\u{202e}").replace(r"\u009b", "\u{9b}");
+    for text in [text, raw] {
+        let report = check("file\u{1b}[31m.json", &text, &Options::default());
+        let shown = render(&report);
+        let bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!shown.contains(bad), "{}", shown.escape_debug());
+        assert!(shown.contains(r"n\u{1b}[2J\u{202e}\u{9b}\u{7}"), "{shown}");
+        let json = json_for_terminal(&serde_json::to_string_pretty(&report).unwrap()).into_owned();
+        assert!(!json.contains(bad), "{}", json.escape_debug());
+        assert_eq!(value(&json)[0], serde_json::Value::Null);
+        assert_eq!(value(&json)["tools"][0]["name"], "n\u{1b}[2J\u{202e}\u{9b}\u{7}");
+    }
 }

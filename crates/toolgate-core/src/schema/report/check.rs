@@ -11,7 +11,14 @@ use super::types::{Diagnostic, Kind, Options, Report, Severity, ToolReport, Verd
 use crate::json::{Raw, write};
 use crate::schema::compile::{Outcome, Placement, arguments};
 use crate::schema::finding::{Effect, Finding};
+use crate::schema::size;
 use crate::schema::tree::Tree;
+
+/// Maximum number of values that are read of one file.
+const MAX_FILE_VALUES: usize = 500_000;
+/// Maximum number of diagnostics that are listed for one file, beside one for each tool; the others
+/// are counted.
+const MAX_DIAGNOSTICS: usize = 2_000;
 
 /// Says what Gemini will make of the tools in `text`, the content of `file`. Never fails: what is
 /// wrong with the file is in the report.
@@ -25,7 +32,13 @@ use crate::schema::tree::Tree;
 /// assert_eq!(report.tools[0].diagnostics[0].at, "[0].input_schema.properties.a.const");
 /// ```
 pub fn check(file: &str, text: &str, options: &Options<'_>) -> Report {
-    let mut report = Report { file: file.to_owned(), tools: Vec::new(), problems: Vec::new() };
+    let mut report = Report {
+        file: file.to_owned(),
+        tools: Vec::new(),
+        problems: Vec::new(),
+        unlisted: 0,
+        work: text.len() / 16,
+    };
     // Editors on Windows put a mark in front.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = Lines::new(text);
@@ -43,7 +56,7 @@ pub fn check(file: &str, text: &str, options: &Options<'_>) -> Report {
         });
         return report;
     }
-    let tree = Tree::parse(text);
+    let (tree, is_whole) = Tree::parse_prefix(text, MAX_FILE_VALUES);
     let checker = Checking { lines: &lines, options };
     let found = tools(&tree);
     if found.is_empty() {
@@ -59,13 +72,26 @@ pub fn check(file: &str, text: &str, options: &Options<'_>) -> Report {
             snippet: lines.snippet(0, 1),
         });
     }
+    if !is_whole {
+        report.problems.push(Diagnostic {
+            severity: Severity::Error,
+            at: String::new(),
+            position: lines.position(0),
+            message: format!(
+                "the file has more than {MAX_FILE_VALUES} values; the rest was not read"
+            ),
+            help: Some("split the file".to_owned()),
+            snippet: lines.snippet(0, 1),
+        });
+    }
     // Of two with one name the last counts.
     let mut last = BTreeMap::new();
     for (at, tool) in found.iter().enumerate().filter(|(_, tool)| tool.kind != Kind::BuiltIn) {
         last.insert(tool.name.clone(), at);
     }
+    let mut listed = 0;
     for (at, tool) in found.into_iter().enumerate() {
-        let mut checked = checker.tool(&tool);
+        let (mut checked, work) = checker.tool(&tool);
         if tool.name.is_some()
             && tool.kind != Kind::BuiltIn
             && last.get(&tool.name).is_some_and(|last| *last != at)
@@ -83,6 +109,13 @@ pub fn check(file: &str, text: &str, options: &Options<'_>) -> Report {
             checked.declaration = None;
             checked.diagnostics.push(diagnostic);
         }
+        // Every tool says at least one thing.
+        let found = checked.diagnostics.len();
+        checked.diagnostics.truncate(MAX_DIAGNOSTICS.saturating_sub(listed).max(1));
+        listed += checked.diagnostics.len();
+        checked.unlisted += found - checked.diagnostics.len();
+        report.unlisted += checked.unlisted;
+        report.work += work + found;
         report.tools.push(checked);
     }
     report
@@ -94,7 +127,8 @@ struct Checking<'a, 'o> {
 }
 
 impl Checking<'_, '_> {
-    fn tool(&self, tool: &Found<'_>) -> ToolReport {
+    /// The report about one tool, and the work that it took.
+    fn tool(&self, tool: &Found<'_>) -> (ToolReport, usize) {
         let upstream_name = match (&tool.name, self.options.rename) {
             (Some(name), Some(rename)) if tool.kind != Kind::BuiltIn => Some(rename(name)),
             (Some(_) | None, _) => None,
@@ -109,7 +143,9 @@ impl Checking<'_, '_> {
             verdict: Verdict::Ok,
             declaration: None,
             diagnostics: Vec::new(),
+            unlisted: 0,
         };
+        let mut work = 0;
         match &tool.remark {
             Some(Remark::Refused(why)) => self.refuse(&mut report, tool, why, None),
             Some(Remark::BuiltIn(what)) => {
@@ -121,9 +157,17 @@ impl Checking<'_, '_> {
                 let why = "a tool needs a name, a string that is not empty";
                 self.refuse(&mut report, tool, why, Some("add `name`"));
             }
-            None => self.function(&mut report, tool),
+            None => match tool.schema.as_ref().and_then(|it| size::exceeded(it.tree.text)) {
+                Some(limit) => {
+                    let why =
+                        format!("the schema is too large: {limit}; the tool would be left out");
+                    self.refuse(&mut report, tool, &why, Some("make the schema smaller"));
+                }
+                None => work = self.function(&mut report, tool),
+            },
         }
-        report
+        let declaration = report.declaration.as_ref().map_or(0, |it| it.get().len());
+        (report, work + (tool.tree.text.len() + declaration) / 16)
     }
 
     fn refuse(&self, report: &mut ToolReport, tool: &Found<'_>, why: &str, help: Option<&str>) {
@@ -134,7 +178,8 @@ impl Checking<'_, '_> {
         report.diagnostics.push(refusal);
     }
 
-    fn function(&self, report: &mut ToolReport, tool: &Found<'_>) {
+    /// Compiles a function's schema; says how much work it was.
+    fn function(&self, report: &mut ToolReport, tool: &Found<'_>) -> usize {
         let name = report.upstream_name.clone().unwrap_or_else(|| report.name.clone());
         let place = tool.name_text.unwrap_or(tool.tree.text);
         let renamed =
@@ -170,8 +215,10 @@ impl Checking<'_, '_> {
                 report.verdict = Verdict::Changed;
             }
             report.diagnostics.extend(changes);
+            report.unlisted = outcome.findings.left_out();
         }
         report.declaration = declaration(&name, tool.description, &outcome);
+        outcome.findings.work
     }
 
     fn finding(&self, at: &str, schema: &Tree<'_>, finding: &Finding<'_>) -> Diagnostic {
@@ -219,8 +266,7 @@ fn place<'t>(schema: &'t Tree<'t>, finding: &Finding<'t>) -> &'t str {
             None => return finding.node,
         }
     }
-    let keyword = here.members().iter().find(|member| member.key == finding.keyword);
-    keyword.map_or(finding.node, |member| member.key_text)
+    here.member(&finding.keyword).map_or(finding.node, |member| member.key_text)
 }
 
 /// What a tool that takes text is declared as.

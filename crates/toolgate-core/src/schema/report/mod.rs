@@ -7,6 +7,7 @@
 //! Any dialect's tools are taken: a request, a list, a single tool, or an MCP `tools/list` result.
 
 mod check;
+mod escape;
 mod help;
 mod position;
 mod render;
@@ -14,6 +15,7 @@ mod tools;
 mod types;
 
 pub use check::check;
+pub use escape::json_for_terminal;
 pub use render::render;
 pub use types::{
     Diagnostic, Dialect, Kind, Options, Position, Report, Severity, Snippet, ToolReport, Verdict,

@@ -1,22 +1,46 @@
 //! From a slice of a file to line and column.
 
+use super::escape::is_unsafe;
 use super::types::{Position, Snippet};
 use crate::schema::tree::start;
 
 /// Lines longer than this are cut around the mark: minified files are one line.
 const MAX_LINE: usize = 100;
 
-/// Where the lines of a text begin.
+/// Bytes between two places whose number of characters is known.
+const STRIDE: usize = 1024;
+
+/// Where the lines of a text begin, and how many characters stand before places in it: a file of
+/// one line is not counted from its beginning for every place.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
+    /// Characters that begin before every `STRIDE`th byte.
+    characters: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
-        Self { text, starts: std::iter::once(0).chain(breaks).collect() }
+        let mut count = 0;
+        let strides = text.as_bytes().chunks(STRIDE).map(|bytes| {
+            let before = count;
+            count += bytes.iter().filter(|byte| is_first_byte(**byte)).count();
+            before
+        });
+        let characters = strides.collect();
+        Self { text, starts: std::iter::once(0).chain(breaks).collect(), characters }
+    }
+
+    /// How many characters begin before an offset.
+    fn characters_before(&self, offset: usize) -> usize {
+        let stride = offset / STRIDE;
+        let Some(before) = self.characters.get(stride) else {
+            return self.text.get(..offset).map_or(0, |text| text.chars().count());
+        };
+        let rest = self.text.as_bytes().get(stride * STRIDE..offset).unwrap_or_default();
+        before + rest.iter().filter(|byte| is_first_byte(**byte)).count()
     }
 
     /// Where a slice of the text begins.
@@ -27,7 +51,7 @@ impl<'a> Lines<'a> {
 
     pub(super) fn position(&self, offset: usize) -> Position {
         let (line, from) = self.line(offset);
-        let column = self.text.get(from..offset).map_or(0, |before| before.chars().count());
+        let column = self.characters_before(offset) - self.characters_before(from);
         Position { line: line + 1, column: column + 1 }
     }
 
@@ -46,23 +70,26 @@ impl<'a> Lines<'a> {
         let (before, rest) = line.split_at_checked(at).unwrap_or(("", line));
         let length = rest.floor_char_boundary(length.min(rest.len()));
         let (marked, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
-        let marked_length = marked.chars().count().clamp(1, MAX_LINE / 2);
+        // More than a line's worth of characters is never shown, so no more are looked at.
+        let count = |text: &str| text.chars().take(MAX_LINE + 1).count();
+        let marked_length = count(marked).clamp(1, MAX_LINE / 2);
         let room = MAX_LINE - marked_length;
-        let before_length = before.chars().count();
+        let before_length = count(before);
         let mut text = String::new();
         let shown_before = before_length.min(room / 2);
-        let cut = before_length > shown_before && line.chars().count() > MAX_LINE;
-        let skip = if cut { before_length - shown_before } else { 0 };
+        let cut = before_length > shown_before && count(line) > MAX_LINE;
         if cut {
             text.push('…');
         }
-        text.extend(before.chars().skip(skip).map(plain));
+        let shown = if cut { shown_before } else { before_length };
+        let shown: Vec<char> = before.chars().rev().take(shown).collect();
+        text.extend(shown.into_iter().rev().map(plain));
         let before = text.chars().count();
         text.extend(marked.chars().take(marked_length).map(plain));
         let left = MAX_LINE.saturating_sub(text.chars().count());
         let more = marked.chars().skip(marked_length).chain(after.chars());
         text.extend(more.clone().take(left).map(plain));
-        if more.count() > left {
+        if more.take(left + 1).count() > left {
             text.push('…');
         }
         Snippet { text, before, length: marked_length }
@@ -74,9 +101,14 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// Whether a character begins with this byte.
+fn is_first_byte(byte: u8) -> bool {
+    byte & 0xC0 != 0x80
+}
+
 /// A tab would shift the mark, a control character could do worse to a terminal.
 fn plain(c: char) -> char {
-    if c.is_control() { ' ' } else { c }
+    if is_unsafe(c) || c.is_control() { ' ' } else { c }
 }
 
 #[cfg(test)]

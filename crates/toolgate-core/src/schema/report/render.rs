@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use super::escape::{for_terminal, line_for_terminal};
 use super::types::{Diagnostic, Kind, Report, Severity, ToolReport, Verdict};
 use crate::schema::tree::{Shape, Tree};
 
@@ -28,7 +29,7 @@ fn write_report(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(
         out,
         "{}: {tools} {noun}, {} as written, {} changed, {} refused",
-        report.file,
+        line_for_terminal(&report.file),
         count(Verdict::Ok),
         count(Verdict::Changed),
         count(Verdict::Refused),
@@ -45,9 +46,12 @@ fn write_tool(out: &mut String, file: &str, tool: &ToolReport) -> fmt::Result {
     };
     let name = if tool.name.is_empty() { "(no name)" } else { &tool.name };
     let at = if tool.at.is_empty() { String::new() } else { format!(" ({})", tool.at) };
-    writeln!(out, "{name}{at} {verdict}")?;
+    writeln!(out, "{} {verdict}", line_for_terminal(&format!("{name}{at}")))?;
     for diagnostic in &tool.diagnostics {
         write_diagnostic(out, file, diagnostic)?;
+    }
+    if tool.unlisted > 0 {
+        writeln!(out, "  = and {} more", tool.unlisted)?;
     }
     let Some(declaration) = &tool.declaration else { return Ok(()) };
     // Who sees no change need not read the same thing twice.
@@ -57,7 +61,7 @@ fn write_tool(out: &mut String, file: &str, tool: &ToolReport) -> fmt::Result {
     out.push_str("  = Gemini will see:\n");
     let mut pretty = String::new();
     write_pretty(&mut pretty, &Tree::parse(declaration.get()), 0);
-    for line in pretty.lines() {
+    for line in for_terminal(&pretty).lines() {
         writeln!(out, "      {line}")?;
     }
     Ok(())
@@ -72,17 +76,18 @@ fn write_diagnostic(out: &mut String, file: &str, diagnostic: &Diagnostic) -> fm
     let line = diagnostic.position.line.to_string();
     let margin = " ".repeat(line.len());
     let snippet = &diagnostic.snippet;
-    writeln!(out, "{severity}: {}", diagnostic.message)?;
+    let file = line_for_terminal(file);
+    writeln!(out, "{severity}: {}", line_for_terminal(&diagnostic.message))?;
     writeln!(out, "{margin}--> {file}:{line}:{}", diagnostic.position.column)?;
     writeln!(out, "{margin} |")?;
     writeln!(out, "{line} | {}", snippet.text)?;
     let before: String = " ".repeat(snippet.before);
     writeln!(out, "{margin} | {before}{}", "^".repeat(snippet.length))?;
     if !diagnostic.at.is_empty() {
-        writeln!(out, "{margin} = at: {}", diagnostic.at)?;
+        writeln!(out, "{margin} = at: {}", line_for_terminal(&diagnostic.at))?;
     }
     if let Some(help) = &diagnostic.help {
-        writeln!(out, "{margin} = help: {help}")?;
+        writeln!(out, "{margin} = help: {}", line_for_terminal(help))?;
     }
     Ok(())
 }
@@ -90,10 +95,10 @@ fn write_diagnostic(out: &mut String, file: &str, diagnostic: &Diagnostic) -> fm
 /// JSON over several lines; what fits on one line stays there.
 fn write_pretty(out: &mut String, tree: &Tree<'_>, indent: usize) {
     const WIDTH: usize = 90;
-    let compact = tree.to_json();
     let is_open = matches!(&tree.shape, Shape::Array(_) | Shape::Object(_));
-    if !is_open || indent * 2 + compact.len() <= WIDTH {
-        out.push_str(&compact);
+    // A declaration has no space in it.
+    if !is_open || indent * 2 + tree.text.len() <= WIDTH {
+        out.push_str(tree.text);
         return;
     }
     let inner = "  ".repeat(indent + 1);

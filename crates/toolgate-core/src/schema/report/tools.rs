@@ -7,6 +7,9 @@ use crate::schema::tree::{Shape, Tree};
 /// Lists inside lists inside requests; real files have two levels.
 const MAX_LEVELS: usize = 4;
 
+/// Maximum length of a namespace's name, which each of its tools repeats.
+const MAX_NAMESPACE: usize = 1024;
+
 /// A tool as it stands in the file.
 #[derive(Debug)]
 pub(super) struct Found<'t> {
@@ -152,6 +155,14 @@ fn entry<'t>(
     match kind {
         Some("namespace") => {
             let name = tree.get("name").and_then(Tree::as_str);
+            if name.is_some_and(|name| name.len() > MAX_NAMESPACE) {
+                let why = format!(
+                    "the namespace's name has more than {MAX_NAMESPACE} bytes; its tools were not checked"
+                );
+                tool.remark = Some(Remark::Refused(why));
+                found.push(tool);
+                return;
+            }
             let list = tree.get("tools").map_or(&[][..], Tree::elements);
             for (index, inner) in list.iter().enumerate().filter(|_| level < MAX_LEVELS) {
                 let at = format!("{}[{index}]", join(at, "tools"));

@@ -39,6 +39,18 @@ pub struct Report {
     /// What is wrong with the file itself: not JSON, no tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Diagnostic>,
+    /// How many diagnostics are only counted: a file can hold more than anybody reads.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unlisted: usize,
+    /// Work done, for tests of how it grows.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub work: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Report {
@@ -71,6 +83,9 @@ pub struct ToolReport {
     pub declaration: Option<Raw<'static>>,
     /// What is changed, lost or wrong.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many more changes are only counted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unlisted: usize,
 }
 
 /// Whose form a tool has.
