@@ -3,12 +3,15 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "helpers of tests may panic as tests may"
 )]
 
+mod adversary;
 mod cases;
 mod generate;
+mod growth;
 mod monsters;
 mod properties;
 mod report;
