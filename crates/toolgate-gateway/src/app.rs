@@ -15,6 +15,7 @@ use crate::config::{Config, Secret};
 use crate::doors::LiveAnswers;
 use crate::identity::IdentitySecret;
 use crate::metrics::Metrics;
+use crate::offload::Offload;
 use crate::redact::{without_keys, without_values};
 use crate::service::Options;
 use crate::session::Shared;
@@ -45,6 +46,8 @@ pub struct App {
     pub live: LiveAnswers,
     /// Concurrency slots and the memory budget.
     pub(crate) admission: Admission,
+    /// Threads for long computations.
+    pub(crate) offload: Offload,
     /// What it started with. Some of it holds to the end: where it listens above all.
     pub(crate) started: Arc<Config>,
     /// How many threads serve connections.
@@ -95,6 +98,8 @@ impl App {
         let key = config.signature_key_bytes().unwrap_or(kept_key);
         let seed = u64::from_be_bytes(random()?);
         let admission = Admission::new(&config);
+        let offload = Offload::start(lanes)
+            .map_err(|error| format!("the translation threads cannot start: {error}"))?;
         let started = Arc::new(config);
         let current = Arc::new(Current { config: Arc::clone(&started), link, keys });
         Ok(Arc::new(Self {
@@ -109,6 +114,7 @@ impl App {
             tasks: Tasks::default(),
             live: LiveAnswers::default(),
             admission,
+            offload,
             lanes,
             identity,
             simulator,

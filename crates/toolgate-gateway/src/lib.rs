@@ -21,6 +21,7 @@ mod lanes;
 mod line;
 mod log;
 mod metrics;
+mod offload;
 mod origin;
 mod receive;
 mod redact;

@@ -44,6 +44,7 @@ impl Server {
     pub async fn bind(app: Arc<App>, calm: fn()) -> std::io::Result<Self> {
         let listener = TcpListener::bind(app.started.listen).await?;
         let lanes = Lanes::start(app.lanes)?;
+        app.offload.calm_with(calm);
         Ok(Self { listener, lanes, app, calm })
     }
 

@@ -157,7 +157,7 @@ fn too_large(subject: Subject, form: SchemaForm, emit: Emit, limit: &str) -> Com
             finished(&tree, argument(&tree, form, emit), Arc::default())
         }
     };
-    compiled.losses = vec![Loss { at: String::new(), code, detail, tool: None }];
+    compiled.losses = [Loss { at: String::new(), code, detail, tool: None }].into_iter().collect();
     compiled.invalid = Some(BadRequest { at: String::new(), reason: limit.to_owned() });
     compiled.is_too_large = true;
     compiled

@@ -4,6 +4,7 @@
 //! with nothing, as its newer models do, it is mended as for every other dialect and sent once more.
 //! Tools that Gemini refuses are mended at once when they come again.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -22,7 +23,7 @@ use super::passing::{Form, Passing};
 use super::{Visit, turns};
 use crate::reply::{self, Reply};
 use crate::session;
-use crate::turn::{self, Ask, Ledger, Plan, Refusal, Trust, Unread};
+use crate::turn::{self, Ask, Ledger, Plan, Refusal, Scope, Trust, Unread};
 use crate::upstream::check_model;
 
 const DIALECT: Dialect = Dialect::Gemini;
@@ -45,7 +46,14 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     } else {
         match visit.body(Request::from_parts(head, body)).await {
             Ok(body) if visit.current.config.enable_tool_calling => body,
-            Ok(body) => without_tools(&body),
+            Ok(body) => {
+                let size = body.len();
+                let work = |_| async move { without_tools(&body) };
+                match visit.compute(size, work).await {
+                    Ok(body) => body,
+                    Err(failure) => return visit.fail(DIALECT, &failure),
+                }
+            }
             Err(failure) => return visit.fail(DIALECT, &failure),
         }
     };
@@ -58,14 +66,13 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
     let path = upstream_path(&visit, &asked, &model, &query);
     let target = Target { model, backend: visit.current.link.backend() };
     let mut ledger = visit.ledger(DIALECT);
-    let unread = Unread { body: body.clone(), session: visit.session.clone() };
-    ledger.passing(&target, form != Form::Whole, unread);
     let generates = matches!(&*asked.verb, "generateContent" | "streamGenerateContent");
+    let unread = Unread::new(&visit, &body, generates);
+    ledger.passing(&target, form != Form::Whole, unread);
     let mut plan = Plan::passing(&visit, target.clone(), (method, path), headers, body.clone());
     let owner = visit.client.owner;
-    let refusals = &visit.app.refusals;
     let mending = |key| Mending { visit: &visit, model: &asked.model, form, body: &body, key };
-    if generates && refusals.refuses_tools(plan.scope(owner), &target, &body, Instant::now()) {
+    if generates && has_refused(&visit, plan.scope(owner), &target, &body).await {
         let mending = mending(plan.key());
         let mended = mending.run(ledger, Trust::All).await;
         return mended
@@ -120,7 +127,7 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
         let trust = if is_distrusted { Trust::Named } else { Trust::All };
         if let Ok(reply) = mending(plan.key()).run(ledger, trust).await {
             if is_about_tools(&failure) || is_distrusted || is_unsigned(&failure) {
-                refusals.refuse_tools(plan.scope(owner), &target, &body, Instant::now());
+                refuse(&visit, plan.scope(owner), target, body).await;
             }
             return reply;
         }
@@ -138,6 +145,25 @@ pub(crate) async fn gemini(visit: Visit, request: Request<Incoming>) -> Reply {
         }
         None => reply::failure(DIALECT, &failure, &visit.request_id),
     }
+}
+
+/// Whether Gemini has refused the tools of this request lately.
+async fn has_refused(visit: &Visit, scope: Scope, target: &Target, body: &Bytes) -> bool {
+    let (size, target, body) = (body.len(), target.clone(), body.clone());
+    let look = |visit: Visit| async move {
+        visit.app.refusals.refuses_tools(scope, &target, &body, Instant::now())
+    };
+    visit.compute(size, look).await.unwrap_or(false)
+}
+
+/// Remembers that Gemini refuses the tools of this request.
+async fn refuse(visit: &Visit, scope: Scope, target: Target, body: Bytes) {
+    let size = body.len();
+    let refuse = |visit: Visit| async move {
+        visit.app.refusals.refuse_tools(scope, &target, &body, Instant::now());
+    };
+    // What is not remembered is refused again.
+    drop(visit.compute(size, refuse).await);
 }
 
 /// What Gemini said, if it is JSON, without keys.
@@ -184,14 +210,16 @@ pub(crate) async fn native(visit: Visit, request: Request<Incoming>) -> Reply {
         Ok(body) => body,
         Err(failure) => return visit.fail(DIALECT, &failure),
     };
-    let opened = match session::open_native(&visit, &body).await {
+    let (size, opening) = (body.len(), body.clone());
+    let open = |visit: Visit| async move { session::open_native(&visit, &opening).await };
+    let opened = match visit.compute(size, open).await.unwrap_or_else(|it| Err(it.into())) {
         Ok(opened) => opened,
         Err(refused) => return visit.refuse(DIALECT, &refused),
     };
     let mut ask = Ask::new(DIALECT, body, &visit.client);
     let mut keeper = None;
     if let Some(opened) = opened {
-        (ask.body, ask.before, ask.collect) = (opened.body, opened.before, true);
+        (ask.body, ask.before, ask.collect) = (opened.body, Arc::new(opened.before), true);
         keeper = Some(opened.keeper);
     }
     match turns::run(&visit, &ask).await {

@@ -1,12 +1,16 @@
 //! Turns: Messages, Chat Completions, and whatever else ends in one question to the model.
 
+use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use futures_util::stream;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
-use toolgate_core::canon::{Answer, Call, Failure, FailureKind, Losses, Stamp, brief};
+use toolgate_core::canon::{
+    Answer, Call, CallInput, Failure, FailureKind, Item, Losses, MediaSource, Stamp, brief,
+};
 use toolgate_core::responses::{self, Framing};
 use toolgate_core::translate::{AnyEncoder, Dialect, Echo};
 use toolgate_core::{anthropic, gemini};
@@ -14,7 +18,7 @@ use toolgate_core::{anthropic, gemini};
 use super::Visit;
 pub(crate) use super::report::{add_report, wants_report};
 use crate::reply::{self, Body, Reply};
-use crate::session::{self, Before, Keeper, Refused, Shown, Whole};
+use crate::session::{self, Before, Keeper, Opened, Refused, Shown, Whole};
 use crate::turn::{self, Ask, First, Ledger, Plan, Prepared, Pump};
 
 /// A turn whose dialect the path says.
@@ -25,7 +29,7 @@ pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incomi
         Err(failure) => return visit.fail(dialect, &failure),
     };
     let opened = match dialect {
-        Dialect::Anthropic => session::open_thread(&visit, &body).await,
+        Dialect::Anthropic => open_thread(&visit, &body).await,
         Dialect::Chat | Dialect::Gemini | Dialect::Responses => Ok(None),
     };
     let mut ask = Ask::new(dialect, body, &visit.client);
@@ -33,7 +37,7 @@ pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incomi
     match opened {
         Ok(None) => {}
         Ok(Some(opened)) => {
-            (ask.body, ask.before, ask.collect) = (opened.body, opened.before, true);
+            (ask.body, ask.before, ask.collect) = (opened.body, Arc::new(opened.before), true);
             keeper = Some(opened.keeper);
         }
         Err(refused) => return visit.refuse(dialect, &refused),
@@ -51,19 +55,33 @@ pub(crate) async fn turn(visit: Visit, dialect: Dialect, request: Request<Incomi
     }
 }
 
+/// Completes a request that is part of a message thread.
+async fn open_thread(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, Refused> {
+    let (size, body) = (body.len(), body.clone());
+    let open = |visit: Visit| async move { session::open_thread(&visit, &body).await };
+    visit.compute(size, open).await?
+}
+
 /// Shows an answer. With a keeper, it is kept before the client sees its end.
 pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper>) -> Reply {
-    let Outcome { echo, result, stamp, .. } = outcome;
+    let Outcome { echo, result, stamp, size, .. } = outcome;
+    let dialect = echo.dialect();
     match result {
         Answered::Whole(answer) => {
-            let whole = whole(&echo, &answer, &stamp, visit);
-            let signed = answer.calls().any(|call| is_kept(visit, call));
-            if let Some(keeper) = keeper {
-                keeper.keep(&echo, &whole, signed).await;
-            } else if signed {
-                visit.app.store.settle().await;
+            let work = |visit: Visit| async move {
+                let whole = whole(&echo, &answer, &stamp, &visit);
+                let signed = answer.calls().any(|call| is_kept(&visit, call));
+                if let Some(keeper) = keeper {
+                    keeper.keep(&echo, &whole, signed).await;
+                } else if signed {
+                    visit.app.store.settle().await;
+                }
+                whole.json
+            };
+            match visit.compute(size, work).await {
+                Ok(json) => reply::json(StatusCode::OK, json),
+                Err(failure) => reply::failure(dialect, &failure, &visit.request_id),
             }
-            reply::json(StatusCode::OK, whole.json)
         }
         Answered::Stream(pump) => {
             let kind = match &echo {
@@ -72,7 +90,8 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
                     "text/event-stream"
                 }
             };
-            let keeping = keeper.map(|keeper| Keeping::new(keeper, echo, stamp).with_events());
+            let keeping =
+                keeper.map(|keeper| Keeping::new(keeper, echo, stamp, size).with_events());
             reply::stream(kind, body_of(pump, visit, keeping))
         }
     }
@@ -94,6 +113,8 @@ pub(crate) struct Keeping {
     pub(crate) keeper: Keeper,
     pub(crate) echo: Echo,
     stamp: Stamp,
+    /// Number of bytes of the question: the answer may repeat parts of it.
+    size: usize,
     /// What was shown, where it may be asked for again.
     events: Option<Shown>,
     /// How many copies of the settings were in it.
@@ -104,8 +125,8 @@ pub(crate) struct Keeping {
 const EVENTS: usize = 4 << 20;
 
 impl Keeping {
-    pub(crate) fn new(keeper: Keeper, echo: Echo, stamp: Stamp) -> Self {
-        Self { keeper, echo, stamp, events: None, copies: 0 }
+    pub(crate) fn new(keeper: Keeper, echo: Echo, stamp: Stamp, size: usize) -> Self {
+        Self { keeper, echo, stamp, size, events: None, copies: 0 }
     }
 
     /// Keeps the events too, where it is a stored response.
@@ -171,6 +192,8 @@ pub(crate) struct Outcome {
     pub(crate) result: Answered,
     pub(crate) losses: Losses,
     pub(crate) stamp: Stamp,
+    /// Number of bytes of the question, and of an answer in one piece.
+    pub(crate) size: usize,
 }
 
 /// The answer.
@@ -200,14 +223,13 @@ pub(crate) async fn run_on(
     for left in (0..=LESSONS).rev() {
         let began = Instant::now();
         let ask = taught.as_ref().unwrap_or(ask);
-        let prepared =
-            match turn::prepare(&visit.app, &visit.current, ask, visit.session.as_deref()).await {
-                Ok(prepared) => prepared,
-                Err(failure) => {
-                    ledger.failed(&failure);
-                    return Err(failure);
-                }
-            };
+        let prepared = match turn::prepare(visit, ask).await {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                ledger.failed(&failure);
+                return Err(failure);
+            }
+        };
         ledger.worked(began.elapsed());
         ledger.asked(&prepared);
         let mut plan = Plan::new(visit, &prepared);
@@ -233,7 +255,7 @@ pub(crate) async fn run_on(
                 First::Stream => {
                     let result = Answered::Stream(Box::new(pump));
                     let Prepared { echo, losses, .. } = prepared;
-                    return Ok(Outcome { echo, result, losses, stamp });
+                    return Ok(Outcome { echo, result, losses, stamp, size: ask.size() });
                 }
                 First::Failure(why) => {
                     (plan, ledger) = pump.into_parts();
@@ -245,16 +267,17 @@ pub(crate) async fn run_on(
             let judge = turn::judge(corrections, plan.exchange(), prepared.is_structured);
             let answer = match judge {
                 Some(judge) => turn::judged(visit, ask, &mut plan, &mut ledger, judge).await,
-                None => turn::answer(&mut plan, &mut ledger).await,
+                None => turn::answer(visit, &mut plan, &mut ledger).await,
             };
             match answer {
                 Ok(answer) => {
                     ledger.delivered(&answer.call_log());
                     ledger.done(&answer.finish);
+                    let size = ask.size() + answer_size(&answer);
                     let Prepared { echo, mut losses, .. } = prepared;
-                    losses.extend(answer.finish.losses.iter().cloned());
+                    losses.extend(answer.finish.losses.clone());
                     let result = Answered::Whole(Box::new(answer));
-                    return Ok(Outcome { echo, result, losses, stamp });
+                    return Ok(Outcome { echo, result, losses, stamp, size });
                 }
                 Err(why) => failure = why,
             }
@@ -270,6 +293,24 @@ pub(crate) async fn run_on(
     }
     // The last round has returned.
     Err(Failure::new(FailureKind::Internal, "a request was neither answered nor refused"))
+}
+
+/// Number of bytes of an answer's text, calls and media.
+fn answer_size(answer: &Answer) -> usize {
+    let size = |item: &Item| match item {
+        Item::Text(text) | Item::Thought(text) => text.literal().len(),
+        Item::Signature { signature, .. } => signature.expose().len(),
+        Item::Call(call) => match &call.input {
+            CallInput::Json(raw) => raw.get().len(),
+            CallInput::Text(text) => text.literal().len(),
+        },
+        Item::Media(media) => match &media.source {
+            MediaSource::Inline(text) | MediaSource::Uri(text) => text.literal().len(),
+        },
+        Item::Server(activity) => activity.part.get().len(),
+        Item::Grounding(raw) => raw.get().len(),
+    };
+    answer.items.iter().map(size).sum()
 }
 
 /// The same question without what was refused of it; `None`: there is nothing to leave out.
@@ -300,13 +341,13 @@ pub(crate) async fn count_tokens(visit: Visit, request: Request<Incoming>) -> Re
 async fn counted(visit: &Visit, request: Request<Incoming>) -> Result<u64, Refused> {
     let body = visit.body(request).await?;
     // What a thread holds is sent with it, and counted with it.
-    let (body, before) = match session::open_thread(visit, &body).await? {
+    let (body, before) = match open_thread(visit, &body).await? {
         Some(opened) => (opened.body, opened.before),
         None => (body, Before::default()),
     };
     let ask = Ask::new(Dialect::Anthropic, body, &visit.client);
-    let ask = Ask { counts: true, before, ..ask };
-    let (target, key, body) = turn::count_tokens(&visit.app, &visit.current, &ask).await?;
+    let ask = Ask { counts: true, before: Arc::new(before), ..ask };
+    let (target, key, body) = turn::count_tokens(visit, ask).await?;
     let mut plan = Plan::counting(visit, target, key, body);
     let patience = plan.idle();
     loop {
@@ -346,7 +387,12 @@ pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit, keeping: Option<Keeping>) 
             if let Some(mut keeping) = keeping.take()
                 && let Some(whole) = keeping.keep_events(&pump, &visit)
             {
-                keeping.keeper.keep_streamed(&keeping.echo, &whole, signed).await;
+                let Keeping { keeper, echo, size, .. } = keeping;
+                let size = size + whole.json.len();
+                let keep = |_| async move { keeper.keep_streamed(&echo, &whole, signed).await };
+                if let Err(failure) = visit.compute(size, keep).await {
+                    tracing::error!(request = %visit.request_id, "cannot store the answer: {failure}");
+                }
             } else if signed {
                 visit.app.store.settle_now().await;
             }

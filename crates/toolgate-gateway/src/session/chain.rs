@@ -17,6 +17,7 @@ use super::refused::{Refused, away};
 use crate::app::App;
 use crate::auth::Owner;
 use crate::doors::{is_unfinished, progress};
+use crate::offload::heavy;
 use crate::store::Kind;
 
 /// What stands before a question.
@@ -61,6 +62,7 @@ async fn chain_to(app: &App, owner: Owner, id: &str, last: Record) -> Chain {
     let mut records = Record::all(app, owner, &path).await;
     path.push(id.to_owned());
     records.push(Some(last));
+    heavy(records.iter().flatten().map(Record::size).sum()).await;
     let (mut pairs, mut missing, mut ageing) = (Vec::new(), Vec::new(), Vec::new());
     let mut conversation = None;
     for (at, (id, record)) in path.iter().zip(records).enumerate() {
@@ -119,6 +121,7 @@ pub(super) async fn said_until(app: &App, owner: Owner, id: &str) -> Result<Unti
     // Messages of Anthropic's are kept beside them.
     let last = Record::get(app, owner, id).await.filter(|_| id.starts_with("resp_"));
     let mut last = last.ok_or_else(missing)?;
+    heavy(last.size()).await;
     if is_unfinished(&last.answer) {
         if progress(app, owner, id).await.is_some() {
             let reason = format!("`{id}` is still being made; go on from it when it is done");
@@ -173,5 +176,7 @@ impl Chain {
 
 /// The items of the question that an answer belongs to.
 pub(crate) async fn question_items(app: &App, owner: Owner, id: &str) -> Option<Vec<String>> {
-    Record::get(app, owner, id).await?.asked(id).ok()
+    let record = Record::get(app, owner, id).await?;
+    heavy(record.size()).await;
+    record.asked(id).ok()
 }

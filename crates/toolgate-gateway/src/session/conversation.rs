@@ -14,6 +14,7 @@ use super::record;
 use crate::app::App;
 use crate::auth::Owner;
 use crate::clock;
+use crate::offload::heavy;
 use crate::store::Kind;
 
 /// A conversation of somebody's.
@@ -173,7 +174,9 @@ impl Conversation<'_> {
     }
 
     async fn log(&self) -> Vec<Bytes> {
-        self.app.store.list(self.owner, Kind::Log, self.id).await
+        let log = self.app.store.list(self.owner, Kind::Log, self.id).await;
+        heavy(log.iter().map(Bytes::len).sum()).await;
+        log
     }
 
     /// What was said and not taken back, and how much that is.

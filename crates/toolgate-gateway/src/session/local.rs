@@ -28,6 +28,13 @@ impl Local {
         Some(Self { id, body, before: before.said(), output: items::output_items(&fields) })
     }
 
+    /// Number of bytes that have to be read to continue from it.
+    pub(crate) fn size(&self) -> usize {
+        let before = self.before.iter().map(|said| said.json.len());
+        let output = self.output.iter().map(String::len);
+        self.body.len() + before.chain(output).sum::<usize>()
+    }
+
     /// All that was said up to the answer with this id, if this is it.
     pub(super) fn said(&self, id: &str) -> Option<Vec<Said>> {
         if self.id != id {

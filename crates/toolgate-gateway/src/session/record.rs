@@ -233,6 +233,11 @@ fn split(kept: &Bytes) -> Option<(Head, Bytes)> {
 }
 
 impl Record {
+    /// Number of bytes of the question and the answer.
+    pub(super) fn size(&self) -> usize {
+        self.question.len() + self.answer.len()
+    }
+
     /// What was kept under these ids. Of what was deleted, that it was.
     pub(super) async fn all(app: &App, owner: Owner, ids: &[String]) -> Vec<Option<Self>> {
         let kept = app.store.get(owner, Kind::Answer, ids).await;

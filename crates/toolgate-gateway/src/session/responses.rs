@@ -19,6 +19,7 @@ use super::keeper::{Keeper, Question};
 use super::record::Record;
 use super::{Local, Opened, Refused};
 use crate::doors::Visit;
+use crate::offload::heavy;
 
 /// Completes a request from the store, or from the last answer of its connection.
 pub(crate) async fn open(
@@ -132,6 +133,7 @@ async fn referenced(visit: &Visit, body: &str) -> Result<BTreeMap<String, String
     let records = Record::all(&visit.app, owner, &answers).await;
     for (id, record) in answers.iter().zip(records) {
         let Some(record) = record.filter(|record| !record.is_deleted()) else { continue };
+        heavy(record.size()).await;
         for item in record.items(id)? {
             if let Some(id) = id_of(&item) {
                 found.insert(id, item);

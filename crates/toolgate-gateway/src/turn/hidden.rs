@@ -79,7 +79,7 @@ async fn rounds(
     mut tool_loop: ToolLoop,
 ) -> Result<Answer, Failure> {
     loop {
-        let answer = unary::answer(plan, ledger).await?;
+        let answer = unary::answer(visit, plan, ledger).await?;
         let usage = answer.finish.usage;
         let out_of_turn = |error: toolgate_core::tool_loop::OutOfTurn| internal(error.to_string());
         tool_loop.answer(answer).map_err(out_of_turn)?;
@@ -87,8 +87,7 @@ async fn rounds(
             Step::Generate(next) => {
                 ledger.corrected(&usage);
                 let ask = Ask { after: next.turns.to_vec(), key: plan.key(), ..ask.clone() };
-                let prepared =
-                    prepare(&visit.app, &visit.current, &ask, visit.session.as_deref()).await?;
+                let prepared = prepare(visit, &ask).await?;
                 plan.next_round(&prepared);
             }
             Step::RunTools(_) => return Err(internal("there is nothing to run".to_owned())),

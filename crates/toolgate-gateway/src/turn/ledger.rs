@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use tokio::sync::oneshot;
 use toolgate_core::canon::{
     Call, Failure, FailureKind, Finish, Loss, LossCode, Losses, Usage, brief,
 };
@@ -16,7 +17,9 @@ use super::keep;
 use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
+use crate::doors::Visit;
 use crate::metrics::{Outcome, failure_name};
+use crate::offload::INLINE_BYTES;
 
 /// The most bytes of a message that the log holds: it may quote the request.
 pub(crate) const LOGGED: usize = 300;
@@ -43,11 +46,47 @@ pub(crate) struct Ledger {
     calls: Vec<Call<'static>>,
 }
 
-/// A question that went on unread. It is read where it turns out that it matters.
+/// A question that was forwarded unread.
 #[derive(Debug)]
-pub(crate) struct Unread {
-    pub(crate) body: Bytes,
-    pub(crate) session: Option<String>,
+pub(crate) enum Unread {
+    /// Small enough to be read when a call has to be stored.
+    Body { body: Bytes, session: Option<String> },
+    /// Being read on a translation thread, long before the first call comes.
+    Reading(oneshot::Receiver<Trace>),
+}
+
+impl Unread {
+    /// `generates`: the answer may have calls.
+    pub(crate) fn new(visit: &Visit, body: &Bytes, generates: bool) -> Self {
+        let (body, session) = (body.clone(), visit.session.clone());
+        if body.len() <= INLINE_BYTES {
+            return Self::Body { body, session };
+        }
+        let (mut done, reading) = oneshot::channel();
+        if generates {
+            let (size, visit) = (body.len(), visit.clone());
+            tokio::spawn(async move {
+                let read = |visit: Visit| async move {
+                    Trace::of_unread(&visit.app, &body, session.as_deref())
+                };
+                let trace = tokio::select! {
+                    biased;
+                    // The turn has ended without a call.
+                    () = done.closed() => return,
+                    trace = visit.compute(size, read) => trace,
+                };
+                drop(trace.map(|trace| done.send(trace)));
+            });
+        }
+        Self::Reading(reading)
+    }
+
+    fn trace(self, app: &App) -> Trace {
+        match self {
+            Self::Body { body, session } => Trace::of_unread(app, &body, session.as_deref()),
+            Self::Reading(mut reading) => reading.try_recv().unwrap_or_default(),
+        }
+    }
 }
 
 impl Ledger {
@@ -94,8 +133,8 @@ impl Ledger {
         if !self.signs && call.signature.is_none() {
             return;
         }
-        if let Some(Unread { body, session }) = self.unread.take() {
-            self.trace = Trace::of_unread(&self.app, &body, session.as_deref());
+        if let Some(unread) = self.unread.take() {
+            self.trace = unread.trace(&self.app);
         }
         let before = match at.checked_sub(1) {
             Some(before) => keep::behind(&self.calls[before].id),

@@ -20,7 +20,7 @@ mod unary;
 
 pub(crate) use hidden::{judge, judged};
 pub(crate) use ledger::{LOGGED, Ledger, Unread};
-pub(crate) use lessons::{RefusalMemory, is_about_signatures};
+pub(crate) use lessons::{RefusalMemory, Scope, is_about_signatures};
 pub(crate) use opening::{Refusal, again, open, read, read_checked, silent};
 pub(crate) use plan::Plan;
 pub(crate) use prepare::{Ask, Prepared, Trust, count_tokens, prepare};

@@ -23,6 +23,8 @@ use super::{hidden, keep};
 use crate::app::{App, Current};
 use crate::auth::{Client, Owner, Pass};
 use crate::config::Meaning;
+use crate::doors::Visit;
+use crate::offload::checkpoint;
 use crate::session::{Before, own_place, splice};
 
 /// A client's question, before anybody has looked into it.
@@ -43,7 +45,7 @@ pub(crate) struct Ask {
     /// Index of the pool's key that the turn uses already; `None`: one is to be selected.
     pub(crate) key: Option<usize>,
     /// What was said before and does not stand in the body.
-    pub(crate) before: Before,
+    pub(crate) before: Arc<Before>,
     /// What was said since that the client does not see.
     pub(crate) after: Vec<Turn<'static>>,
     /// Whether the whole answer is wanted in the end.
@@ -90,7 +92,7 @@ impl Ask {
             owner: client.owner,
             pass: client.pass.clone(),
             key: None,
-            before: Before::default(),
+            before: Arc::default(),
             after: Vec::new(),
             collect: false,
             stream: None,
@@ -99,10 +101,11 @@ impl Ask {
         }
     }
 
-    /// Bytes that are translated: the body, and what the store adds to it.
-    fn length(&self) -> usize {
-        let before = self.before.turns.iter().chain(&self.before.tools);
-        before.fold(self.body.len(), |sum, (_, text)| sum.saturating_add(text.len()))
+    /// Number of bytes that have to be read to translate it.
+    pub(crate) fn size(&self) -> usize {
+        let turns = self.before.turns.iter().map(|(_, body)| body.len()).sum::<usize>();
+        let tools = self.before.tools.as_ref().map_or(0, |(_, body)| body.len());
+        self.body.len() + turns + tools
     }
 }
 
@@ -126,21 +129,29 @@ pub(crate) struct Prepared {
     pub(crate) required: RequiredTools,
 }
 
-/// Decodes, completes from the store, and encodes.
-pub(crate) async fn prepare(
-    app: &App,
-    current: &Current,
-    ask: &Ask,
-    session: Option<&str>,
-) -> Result<Prepared, Failure> {
-    let _memory = app.admission.translation(ask.owner, ask.length()).await?;
-    let understood = understand(app, current, ask, session).await?;
+/// Decodes, completes from the store, and encodes. A large request is translated off the serving thread.
+pub(crate) async fn prepare(visit: &Visit, ask: &Ask) -> Result<Prepared, Failure> {
+    let (size, ask) = (ask.size(), ask.clone());
+    let memory = visit.app.admission.translation(ask.owner, size).await?;
+    let work = |visit: Visit| async move {
+        let _memory = memory;
+        translated(&visit, &ask).await
+    };
+    visit.compute(size, work).await?
+}
+
+async fn translated(visit: &Visit, ask: &Ask) -> Result<Prepared, Failure> {
+    let (app, current) = (&*visit.app, &*visit.current);
+    let understood = understand(app, current, ask, visit.session.as_deref()).await?;
+    checkpoint().await;
     let Understood { request, echo, mut losses, target, trace, key, scope } = understood;
     let learned = learned(app, ask, scope, &target, &request);
     let options = options(app, current, &learned);
     let stream = request.stream || ask.stream.is_some();
-    let Encoded { body, exchange, losses: more, signatures } =
+    let Encoded { mut body, exchange, losses: more, signatures } =
         encode_request(&request, &target, &options).map_err(|bad| placed(bad, ask.door))?;
+    // It is held as long as the turn may have to be asked again.
+    body.shrink_to_fit();
     losses.extend(more);
     for loss in &mut losses {
         own_place(&mut loss.at, ask.before.earlier);
@@ -163,17 +174,23 @@ pub(crate) async fn prepare(
 
 /// The same for a request that counts tokens. Also returns the index of the pool's key.
 pub(crate) async fn count_tokens(
-    app: &App,
-    current: &Current,
-    ask: &Ask,
+    visit: &Visit,
+    ask: Ask,
 ) -> Result<(Target, Option<usize>, Bytes), Failure> {
-    let _memory = app.admission.translation(ask.owner, ask.length()).await?;
-    let understood = understand(app, current, ask, None).await?;
-    let Understood { request, target, key, scope, .. } = understood;
-    let learned = learned(app, ask, scope, &target, &request);
-    let encoded = encode_count_tokens(&request, &target, &options(app, current, &learned))
-        .map_err(|bad| placed(bad, ask.door))?;
-    Ok((target, key, Bytes::from(encoded.body)))
+    let size = ask.size();
+    let memory = visit.app.admission.translation(ask.owner, size).await?;
+    let work = |visit: Visit| async move {
+        let _memory = memory;
+        let (app, current) = (&*visit.app, &*visit.current);
+        let understood = understand(app, current, &ask, None).await?;
+        checkpoint().await;
+        let Understood { request, target, key, scope, .. } = understood;
+        let learned = learned(app, &ask, scope, &target, &request);
+        let encoded = encode_count_tokens(&request, &target, &options(app, current, &learned))
+            .map_err(|bad| placed(bad, ask.door))?;
+        Ok((target, key, Bytes::from(encoded.body)))
+    };
+    visit.compute(size, work).await?
 }
 
 /// What is wrong with the conversation as a whole is wrong with the field that holds it.
@@ -236,6 +253,7 @@ async fn understand<'a>(
         }
         None => decode_request(ask.door, body, &options).map_err(own)?,
     };
+    checkpoint().await;
     losses.extend(splice(&ask.before, &mut request, options)?);
     let meaning = current.config.models.meaning(&request.model);
     apply(&meaning, &mut request);

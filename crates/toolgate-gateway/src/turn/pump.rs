@@ -310,9 +310,7 @@ impl Pump {
         let turns = self.translator.next_turns().unwrap_or_default().to_vec();
         self.ledger.corrected(usage);
         let ask = Ask { after: turns, key: self.plan.key(), ..ask };
-        self.state = State::Preparing(Box::pin(async move {
-            prepare(&visit.app, &visit.current, &ask, visit.session.as_deref()).await
-        }));
+        self.state = State::Preparing(Box::pin(async move { prepare(&visit, &ask).await }));
     }
 
     /// Decides what to do about a failure: again, or the end.

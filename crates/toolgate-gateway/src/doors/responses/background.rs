@@ -36,10 +36,13 @@ pub(super) fn is_asked_for(body: &[u8]) -> bool {
 
 /// Begins an answer.
 pub(super) async fn begin(visit: Visit, opened: Opened) -> Result<Reply, Refused> {
-    let text = session::text(&opened.body)?;
-    let decoded = decode_request(text, &DecodeOptions { sealer: &visit.app.sealer })
-        .map_err(Failure::from)?;
-    let (streams, echo) = (decoded.request.stream, decoded.echo);
+    let (size, body) = (opened.body.len(), opened.body.clone());
+    let decode = |visit: Visit| async move {
+        let text = session::text(&body)?;
+        let decoded = decode_request(text, &DecodeOptions { sealer: &visit.app.sealer })?;
+        Ok::<_, Failure>((decoded.request.stream, decoded.echo))
+    };
+    let (streams, echo) = visit.compute(size, decode).await??;
     if !echo.is_stored() {
         return Err(wrong("background: needs store, which is false"));
     }
@@ -53,11 +56,13 @@ pub(super) async fn begin(visit: Visit, opened: Opened) -> Result<Reply, Refused
     // Who leaves before the model answers knows what to come back for.
     live.tell(&first_of(&opening));
     say_alive(&visit, &id, QUEUED);
-    opened.keeper.keep(&Echo::Responses(echo), &queued, false).await;
+    let (first, shown_first) = (opened.keeper.clone(), queued.clone());
+    let keep = |_| async move { first.keep(&Echo::Responses(echo), &shown_first, false).await };
+    visit.compute(size, keep).await?;
     let (keeper, live_here) = (opened.keeper, Arc::clone(&live));
     let task = Task { visit: visit.clone(), live: live_here, keeper, id, opening };
     let mut ask = Ask::new(DIALECT, opened.body, &visit.client);
-    (ask.before, ask.stream) = (opened.before, Some(Framing::Sse));
+    (ask.before, ask.stream) = (Arc::new(opened.before), Some(Framing::Sse));
     visit.app.tasks.spawn(task.run(ask, encoder));
     Ok(if streams { reply::stream("text/event-stream", shown(live, 0)) } else { json(queued.json) })
 }
@@ -79,12 +84,14 @@ impl Task {
             begun = turns::run(&self.visit, &ask) => Some(begun),
             () = &mut unwanted => None,
         };
+        // The question is not asked again.
+        drop(ask);
         match begun {
             Some(Ok(outcome)) => {
                 // A stream was asked for.
                 if let Answered::Stream(pump) = outcome.result {
                     let keeper = self.keeper.clone();
-                    let keeping = Keeping::new(keeper, outcome.echo, outcome.stamp);
+                    let keeping = Keeping::new(keeper, outcome.echo, outcome.stamp, outcome.size);
                     self.pump(pump, &keeping, unwanted).await;
                 }
             }

@@ -11,6 +11,7 @@ use toolgate_core::translate::Dialect;
 use super::door::{json as answer, wrong};
 use super::page::{Page, list};
 use crate::doors::Visit;
+use crate::offload::heavy;
 use crate::reply::Reply;
 use crate::session::{self, Conversation, Head, Refused, Said, Tools, id_of};
 
@@ -64,6 +65,7 @@ struct Given {
 
 async fn read(visit: &Visit, request: Request<Incoming>) -> Result<Given, Refused> {
     let body = visit.body(request).await?;
+    heavy(body.len()).await;
     if body.is_empty() {
         return Ok(Given { metadata: None, items: None, tools: Tools::Same });
     }

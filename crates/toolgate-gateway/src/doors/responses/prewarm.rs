@@ -28,7 +28,12 @@ pub(super) fn is_asked_for(body: &[u8]) -> bool {
 }
 
 /// Answers without asking the model.
-pub(super) async fn answer(visit: &Visit, opened: &Opened) -> Result<Warm, Failure> {
+pub(super) async fn answer(visit: &Visit, opened: Opened) -> Result<Warm, Failure> {
+    let size = opened.body.len();
+    visit.compute(size, |visit| async move { answered(&visit, &opened).await }).await?
+}
+
+async fn answered(visit: &Visit, opened: &Opened) -> Result<Warm, Failure> {
     let body = session::text(&opened.body)?;
     let decoded = decode_request(body, &DecodeOptions { sealer: &visit.app.sealer })?;
     // Where nothing is said, nothing is summed up.

@@ -31,6 +31,7 @@ use toolgate_core::json::{Fields, Raw};
 use toolgate_core::responses;
 use toolgate_core::translate::encode_error;
 
+use super::create::open as open_request;
 use super::door::DIALECT;
 use super::inbound::{Counted, Inbound};
 use super::prewarm;
@@ -40,7 +41,7 @@ use crate::doors::Visit;
 use crate::doors::encoding::too_large;
 use crate::doors::turns::{self, Answered, Keeping};
 use crate::reply::{self, Reply};
-use crate::session::{self, Local};
+use crate::session::Local;
 use crate::turn::Ask;
 
 type Socket = WebSocketStream<Counted<TokioIo<Upgraded>>>;
@@ -116,7 +117,7 @@ struct Connection {
 /// The half that answers.
 struct Answers {
     write: SplitSink<Socket, Message>,
-    local: Option<Local>,
+    local: Option<Arc<Local>>,
 }
 
 /// What the client has said.
@@ -288,10 +289,6 @@ impl Answers {
         message: Utf8Bytes,
         room: Option<BodyRoom>,
     ) -> Result<(), Error> {
-        if let Err(refusal) = check(message.as_str()) {
-            visit.ledger(DIALECT).failed(&refusal);
-            return self.error(&encode_error(DIALECT, &refusal, &visit.request_id)).await;
-        }
         let body = Bytes::from(message);
         let body = match (room, &visit.room) {
             (Some(room), Some(admitted)) => {
@@ -301,16 +298,25 @@ impl Answers {
             }
             (_, _) => body,
         };
-        let opened = match session::open_responses(visit, &body, self.local.as_ref()).await {
+        let (size, checking) = (body.len(), body.clone());
+        let check = |_| async move { check(&checking) };
+        if let Err(refusal) = visit.compute(size, check).await.and_then(|checked| checked) {
+            visit.ledger(DIALECT).failed(&refusal);
+            return self.error(&encode_error(DIALECT, &refusal, &visit.request_id)).await;
+        }
+        let opened = match open_request(visit, body, self.local.clone()).await {
             Ok(opened) => opened,
             Err(refused) => {
                 return self.error(&visit.refusal(DIALECT, &refused)).await;
             }
         };
-        if prewarm::is_asked_for(&opened.body) {
-            return match prewarm::answer(visit, &opened).await {
+        let (size, opening) = (opened.body.len(), opened.body.clone());
+        let look = |_| async move { prewarm::is_asked_for(&opening) };
+        if visit.compute(size, look).await.unwrap_or(false) {
+            let (body, before) = (opened.body.clone(), opened.before.clone());
+            return match prewarm::answer(visit, opened).await {
                 Ok(warm) => {
-                    self.local = Local::new(opened.body, &opened.before, &warm.whole);
+                    self.local = Local::new(body, &before, &warm.whole).map(Arc::new);
                     self.send(&warm.messages).await
                 }
                 Err(failure) => {
@@ -320,7 +326,7 @@ impl Answers {
             };
         }
         let ask = Ask {
-            before: opened.before,
+            before: Arc::new(opened.before),
             stream: Some(responses::Framing::Messages),
             ..Ask::new(DIALECT, opened.body, &visit.client)
         };
@@ -331,14 +337,19 @@ impl Answers {
             }
         };
         let Answered::Stream(mut pump) = outcome.result else { return Ok(()) };
-        let keeping = Keeping::new(opened.keeper, outcome.echo, outcome.stamp);
+        let keeping = Keeping::new(opened.keeper, outcome.echo, outcome.stamp, outcome.size);
         while let Some(bytes) = pump.next().await {
             if pump.has_ended()
                 && let Some(whole) = keeping.whole(&pump, visit)
             {
                 let signed = turns::is_signed(&pump, visit);
-                keeping.keeper.keep(&keeping.echo, &whole, signed).await;
-                self.local = Local::new(ask.body.clone(), &ask.before, &whole);
+                let (keeper, echo) = (keeping.keeper.clone(), keeping.echo.clone());
+                let (body, before) = (ask.body.clone(), Arc::clone(&ask.before));
+                let keep = |_| async move {
+                    keeper.keep(&echo, &whole, signed).await;
+                    Local::new(body, &before, &whole).map(Arc::new)
+                };
+                self.local = visit.compute(outcome.size, keep).await.unwrap_or(None);
             }
             self.send(&bytes).await?;
         }
@@ -360,9 +371,9 @@ impl Answers {
 }
 
 /// Whether a message is one that we know.
-fn check(message: &str) -> Result<(), Failure> {
+fn check(message: &[u8]) -> Result<(), Failure> {
     let wrong = |reason: String| Err(Failure::new(FailureKind::InvalidRequest, reason));
-    let fields = match serde_json::from_str::<Fields<'_>>(message) {
+    let fields = match serde_json::from_slice::<Fields<'_>>(message) {
         Ok(fields) => fields,
         Err(error) => return wrong(format!("a message must be a JSON object: {error}")),
     };

@@ -7,6 +7,7 @@ use super::door::{json, wrong};
 use super::page::{Page, parameter};
 use super::{background, live};
 use crate::doors::Visit;
+use crate::offload::heavy;
 use crate::reply::{self, Reply};
 use crate::session::{self, Record, Refused, away};
 
@@ -31,6 +32,7 @@ async fn object(visit: &Visit, id: &str) -> Result<Bytes, Refused> {
 pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Reply, Refused> {
     let object = object(visit, id).await?;
     if parameter(query, "stream") != Some("true") {
+        heavy(object.len()).await;
         return Ok(json(background::settled(visit, id, object).await));
     }
     let after = match parameter(query, "starting_after").map(str::parse::<usize>) {
@@ -87,16 +89,23 @@ pub(super) async fn delete(visit: &Visit, id: &str) -> Result<Reply, Refused> {
 /// `POST /v1/responses/{id}/cancel`
 pub(super) async fn cancel(visit: &Visit, id: &str) -> Result<Reply, Refused> {
     let kept = object(visit, id).await?;
-    if session::fields_of(&kept).get("background").map(Raw::get) != Some("true") {
+    let size = kept.len();
+    let is_background = |_| async move {
+        session::fields_of(&kept).get("background").map(Raw::get) == Some("true")
+    };
+    if !visit.compute(size, is_background).await? {
         return Err(wrong("only a response that is made in the background can be cancelled"));
     }
     if let Some(live) = visit.app.live.get(visit.client.owner, id) {
         live.cancel();
         live.ended().await;
     }
-    let kept = object(visit, id).await?;
-    let kept = background::cancel_elsewhere(visit, id, kept).await;
-    Ok(json(background::settled(visit, id, kept).await))
+    let (kept, id) = (object(visit, id).await?, id.to_owned());
+    let settle = |visit: Visit| async move {
+        let kept = background::cancel_elsewhere(&visit, &id, kept).await;
+        background::settled(&visit, &id, kept).await
+    };
+    Ok(json(visit.compute(size, settle).await?))
 }
 
 /// `GET /v1/responses/{id}/input_items`
