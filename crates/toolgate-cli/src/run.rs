@@ -208,7 +208,7 @@ async fn own(args: &Args, config: &Config, folder: Option<&Private>) -> Result<C
         flags.push(("clients.keys", "toolgate run", key.as_str()));
     }
     let config = load(args.config.as_deref(), &flags)?.config;
-    start_log(&config);
+    let _log = start_log(&config)?;
     let upstream = upstream(&Identity::of(&config));
     let running = gateway::start(config, None).await?;
     let url = format!("http://{}", running.addr);

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    start_log(&config);
+    let _log = start_log(&config)?;
     match (ignored, config.log_format) {
         (None, _) => {}
         (Some(message), LogFormat::Json) => tracing::warn!("{message}"),
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         // Whoever reads that it listens may send signals.
         let signals = Signals::listen()?;
         let secret = random()?;
@@ -91,8 +91,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         stdout.flush()?;
         announce(&started, file.as_deref(), running.addr)?;
         serve(args, signals, running, published).await
-    })?;
-    Ok(ExitCode::SUCCESS)
+    });
+    // A computation whose turn is over does not delay the exit.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
 }
 
 /// A stream needs two sockets, so that the usual soft limit of 1,024 files would be reached by five

@@ -45,6 +45,28 @@ impl Server {
         Self { process, address: address.to_owned() }
     }
 
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.process.id().cast_signed()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Ends it, and returns what it has logged.
+    fn log_to_the_end(&mut self) -> String {
+        self.signal(Signal::TERM);
+        let mut log = String::new();
+        self.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        log
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
     /// Posts a body; gives the whole answer.
     fn post(&self, path: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
@@ -108,9 +130,7 @@ fn r142_levels_of_the_log_show_more_or_less() {
     ] {
         let mut server = Server::logging(&["serve", "--store", "memory"], level);
         assert!(server.post("/v1/messages", body).starts_with("HTTP/1.1 200"));
-        let _ = server.process.kill();
-        let mut log = String::new();
-        server.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        let log = server.log_to_the_end();
         let found = ["answered", "mystery"].map(|word| log.contains(word));
         assert_eq!(found, words, "{level}: {log}");
         assert!(!log.contains("test-key"), "{log}");
@@ -131,9 +151,7 @@ fn r142_the_log_holds_no_prompt() {
         let answer = server.post("/v1/messages", &body);
         assert!(answer.starts_with(status), "{answer}");
     }
-    let _ = server.process.kill();
-    let mut log = String::new();
-    server.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    let log = server.log_to_the_end();
     assert!(log.contains("messages: expected an array, found a string"), "{log}");
     assert!(!log.contains("private"), "{log}");
 }
@@ -144,9 +162,7 @@ fn clients_cannot_write_entries_of_the_log() {
     let mut server = Server::logging(&["serve", "--store", "memory"], "debug");
     let body = r#"{"model":"gemini\r\nERROR forged\u001bc","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"a\nERROR forged","input_schema":{"type":"b\nERROR forged"}}]}"#;
     server.post("/v1/messages", body);
-    let _ = server.process.kill();
-    let mut log = String::new();
-    server.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    let log = server.log_to_the_end();
     assert!(log.contains(r"gemini\r\nERROR forged\x1bc"), "{log}");
     assert!(!log.lines().any(|line| line.trim_start().starts_with("ERROR")), "{log}");
     assert!(!log.contains(['\r', '\x1b']), "{log}");
@@ -320,4 +336,37 @@ fn run_names_a_program_that_is_not_there() {
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("cannot start /nowhere/claude"), "{said}");
+}
+
+/// A request that makes the gateway log more than 100 KiB at level debug.
+fn loud(messages: &str) -> String {
+    let mystery: String = (0..500).map(|at| format!(r#""mystery_{at:0>100}":1,"#)).collect();
+    format!(r#"{{"model":"gemini-3.6-flash","max_tokens":9,{mystery}"messages":{messages}}}"#)
+}
+
+/// Whoever reads the log may stall: turns go on, entries are dropped, and the log says how many.
+#[test]
+fn a_log_that_is_not_read_holds_nothing_up() {
+    let mut server = Server::logging(&["serve", "--store", "memory"], "debug");
+    let body = loud(r#"[{"role":"user","content":"Hi"}]"#);
+    // A pipe holds 64 KiB, the queue 1 MiB.
+    for answered in 1.. {
+        assert!(server.post("/v1/messages", &body).starts_with("HTTP/1.1 200"));
+        if !server.get("/metrics").contains("toolgate_log_entries_dropped_total 0\n") {
+            break;
+        }
+        assert!(answered < 500, "nothing was dropped");
+    }
+    assert!(server.log_to_the_end().contains("log entries dropped"));
+}
+
+/// The end does not wait for whoever reads the log.
+#[test]
+fn a_log_that_is_not_read_does_not_hold_up_the_end() {
+    let mut server = Server::logging(&["serve", "--store", "memory"], "debug");
+    for _ in 0..5 {
+        server.post("/v1/messages", &loud("[]"));
+    }
+    server.signal(Signal::TERM);
+    assert!(server.process.wait().unwrap().success());
 }

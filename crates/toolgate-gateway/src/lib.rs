@@ -36,7 +36,7 @@ mod turn;
 mod upstream;
 
 pub use app::App;
-pub use log::start_log;
+pub use log::{LogGuard, start_log};
 pub use server::Server;
 pub use service::{Options, Running, ServiceError, start, start_with};
 pub use upstream::Embedded;

@@ -197,6 +197,11 @@ impl Default for Metrics {
             "Writes that the store could not keep",
             metrics.store.lost.clone(),
         );
+        registry.register(
+            "log_entries_dropped",
+            "Log entries dropped because standard error was not read in time",
+            crate::log::dropped(),
+        );
         metrics.registry = registry;
         metrics
     }
