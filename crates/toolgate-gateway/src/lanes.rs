@@ -9,9 +9,13 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::runtime::Builder;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+
+/// Maximum time that the end waits for the threads.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a lane is given to do: made where it was accepted, run where it is served.
 type Work = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
@@ -77,17 +81,24 @@ impl Lanes {
         }
     }
 
-    /// Ends what still runs, and waits for the threads.
+    /// Ends what still runs, and waits for the threads, but not for one that computes.
     pub(crate) async fn end(self) {
         let threads: Vec<_> = self.0.into_iter().map(|lane| lane.thread).collect();
-        let joined = tokio::task::spawn_blocking(move || {
+        let (joined, all_joined) = oneshot::channel();
+        let join = move || {
             for thread in threads {
                 if thread.join().is_err() {
                     tracing::error!("a thread that served connections has panicked");
                 }
             }
-        });
-        drop(joined.await);
+            // The end may not have waited.
+            let _ = joined.send(());
+        };
+        if std::thread::Builder::new().spawn(join).is_ok()
+            && tokio::time::timeout(JOIN_TIMEOUT, all_joined).await.is_err()
+        {
+            tracing::warn!("a serving thread is still busy; not waiting for it");
+        }
     }
 }
 
@@ -105,5 +116,21 @@ impl Lane {
         };
         let thread = std::thread::Builder::new().name(format!("lane-{number}")).spawn(serve)?;
         Ok(Self { work, open: Arc::new(()), thread })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_does_not_wait_for_a_thread_that_computes() {
+        let lanes = Lanes::start(2).unwrap();
+        let (_hold, held) = std::sync::mpsc::channel::<()>();
+        lanes.give(move || async move {
+            let _ = held.recv();
+        });
+        // Without a bound this never returns.
+        lanes.end().await;
     }
 }
