@@ -12,7 +12,7 @@ use toolgate_core::canon::{Failure, FailureKind};
 use toolgate_core::gemini::upstream::decode_error;
 
 use super::plan::{Next, Plan};
-use crate::upstream::whole;
+use crate::upstream::{error_body, whole};
 
 /// The last word of an upstream that does not answer.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) async fn open(
                 Ok(response) if response.status().is_success() => Ok(response),
                 Ok(response) => {
                     let (head, body) = response.into_parts();
-                    Err(match whole(body).await {
+                    Err(match error_body(body).await {
                         Ok(body) => {
                             let failure = decode_error(head.status.as_u16(), &body);
                             Refusal { failure, said: Some((head, body)) }

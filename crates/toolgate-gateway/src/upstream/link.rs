@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -69,6 +69,8 @@ const MAX_MODEL_BYTES: usize = 128;
 const EMBEDDED_URL: &str = "http://localhost";
 /// No answer that is not a stream may be larger.
 const BODY_LIMIT: usize = 256 << 20;
+/// Longer errors are cut off: they are read on the serving thread.
+const ERROR_LIMIT: usize = 1 << 20;
 
 impl Link {
     /// Prepares the way; opens no connection yet. `simulator` is used where the configuration names
@@ -269,6 +271,22 @@ pub(crate) async fn whole(body: Incoming) -> Result<Bytes, Failure> {
             format!("the upstream's answer was cut off: {error}"),
         )),
     }
+}
+
+/// Reads the body of an error, at most [`ERROR_LIMIT`] bytes of it.
+pub(crate) async fn error_body(mut body: Incoming) -> Result<Bytes, Failure> {
+    let mut read = BytesMut::new();
+    while read.len() < ERROR_LIMIT
+        && let Some(frame) = body.frame().await
+    {
+        let frame = frame.map_err(|error| {
+            let message = format!("the upstream's answer was cut off: {error}");
+            Failure::new(FailureKind::Cut, message)
+        })?;
+        read.extend_from_slice(frame.data_ref().map_or(&[], |data| &data[..]));
+    }
+    read.truncate(ERROR_LIMIT);
+    Ok(read.freeze())
 }
 
 fn models_path(config: &Upstream) -> String {

@@ -7,4 +7,4 @@ mod token;
 
 pub use embedded::Embedded;
 pub(crate) use keys::{KeyPool, Rest};
-pub(crate) use link::{Credential, Link, Verb, check_model, whole};
+pub(crate) use link::{Credential, Link, Verb, check_model, error_body, whole};
