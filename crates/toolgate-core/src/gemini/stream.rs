@@ -208,7 +208,13 @@ impl Encoder for StreamEncoder {
         self.held.is_some()
     }
 
-    fn ping(&mut self, _out: &mut Vec<u8>) {}
+    /// White space in an array. Events have no sign of life: Google's SDK for Go refuses comments and
+    /// empty lines, the one for JavaScript comments.
+    fn ping(&mut self, out: &mut Vec<u8>) {
+        if self.begun && !self.ended && self.echo.framing == Framing::Array {
+            out.push(b'\n');
+        }
+    }
 }
 
 /// A content without parts makes some SDKs forget the whole turn.

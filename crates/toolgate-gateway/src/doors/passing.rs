@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use http_body::Frame;
+use http_body::{Body as _, Frame};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::de::IgnoredAny;
@@ -19,7 +19,7 @@ use super::Visit;
 use super::elements::Elements;
 use crate::app::Current;
 use crate::auth::Pass;
-use crate::turn::{Ledger, Plan, silent, too_long};
+use crate::turn::{Due, Ledger, Plan, Timing, silent, too_long};
 
 /// The form of an answer. The pieces of a stream are given on whole or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +37,11 @@ pub(super) struct Passing {
     decoder: StreamDecoder,
     heard: Heard,
     ledger: Option<Ledger>,
-    silence: Pin<Box<Sleep>>,
+    timing: Timing,
+    /// Rings when something may be due.
+    alarm: Pin<Box<Sleep>>,
     idle: Duration,
-    last: Instant,
-    /// How long the turn may last, and until when that is.
     total: Duration,
-    until: Instant,
     form: Form,
     elements: Elements,
     request_id: String,
@@ -101,17 +100,16 @@ impl Passing {
         // An answer in one piece may take as long as a turn may.
         let total = plan.total();
         let idle = if is_stream { plan.idle().min(total) } else { total };
-        let now = Instant::now();
+        let ping = visit.current.config.ping;
         let mut passing = Self {
             body: Some(body),
             decoder,
             heard: Heard { shows_thoughts: is_stream, ..Heard::default() },
             ledger: Some(ledger),
-            silence: Box::pin(tokio::time::sleep(idle)),
+            timing: Timing::new(ping, idle, total, Instant::now()),
+            alarm: Box::pin(tokio::time::sleep(ping.min(idle))),
             idle,
-            last: now,
             total,
-            until: now + total,
             form,
             elements: Elements::default(),
             request_id: visit.request_id.clone(),
@@ -127,9 +125,9 @@ impl Passing {
         while let Some(body) = &mut passing.body
             && !passing.heard.visible
         {
-            let until = passing.until.min(Instant::now() + idle);
-            match tokio::time::timeout_at(until.into(), body.frame()).await {
+            match tokio::time::timeout(passing.timing.left(Instant::now()), body.frame()).await {
                 Ok(Some(Ok(frame))) => {
+                    passing.timing.heard(Instant::now());
                     if let Ok(bytes) = frame.into_data() {
                         passing.decoder.feed(&bytes, &mut passing.heard);
                         passing.keep(&bytes);
@@ -143,7 +141,8 @@ impl Passing {
                 passing.stop();
             }
         }
-        passing.last = Instant::now();
+        passing.timing.heard(Instant::now());
+        passing.timing.shown(Instant::now());
         passing
     }
 
@@ -165,7 +164,8 @@ impl Passing {
 
     /// The upstream has said nothing for too long, or has taken too long to say it.
     fn ran_out_of_time(&mut self) {
-        let is_over = self.form != Form::Whole && Instant::now() >= self.until;
+        let is_over =
+            self.form != Form::Whole && self.timing.due(Instant::now(), true) == Due::Over;
         let failure = if is_over { too_long(self.total) } else { silent(self.idle) };
         self.decoder.abort(failure, &mut self.heard);
         self.stop();
@@ -305,6 +305,15 @@ impl Passing {
         may && memchr::memmem::find(&self.kept, FINISH).is_some()
     }
 
+    /// White space between the elements of an array, or before the first. Events have none: Google's own
+    /// clients refuse whatever is no data.
+    fn sign_of_life(&self) -> Option<Bytes> {
+        match self.form {
+            Form::Array => Some(Bytes::from_static(b"\n")),
+            Form::Events | Form::Whole => None,
+        }
+    }
+
     /// What of the kept bytes can be given on.
     fn whole_pieces(&mut self) -> Bytes {
         if self.form == Form::Array && self.body.is_some() {
@@ -368,7 +377,16 @@ impl http_body::Body for Passing {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        let this = &mut *self;
+        let bytes = ready!(self.poll_bytes(context));
+        self.timing.shown(Instant::now());
+        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+impl Passing {
+    /// The next bytes for the client.
+    fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let this = self;
         loop {
             if this.body.is_none() {
                 // Before the client sees the end: it may come back at once.
@@ -377,17 +395,17 @@ impl http_body::Body for Passing {
             if this.kept.has_remaining() && !this.withholds() {
                 let bytes = this.whole_pieces();
                 if !bytes.is_empty() {
-                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                    return Poll::Ready(Some(bytes));
                 }
             }
             let Some(body) = &mut this.body else {
                 let last = std::mem::take(&mut this.last_words);
-                return Poll::Ready((!last.is_empty()).then(|| Ok(Frame::data(last))));
+                return Poll::Ready((!last.is_empty()).then_some(last));
             };
             match Pin::new(body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
-                    this.last = Instant::now();
-                    if this.last >= this.until {
+                    this.timing.heard(Instant::now());
+                    if this.timing.due(Instant::now(), true) == Due::Over {
                         this.ran_out_of_time();
                         continue;
                     }
@@ -405,7 +423,7 @@ impl http_body::Body for Passing {
                         Form::Array => false,
                     };
                     if this.kept.is_empty() && is_next {
-                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                        return Poll::Ready(Some(bytes));
                     }
                     this.keep(&bytes);
                 }
@@ -413,12 +431,18 @@ impl http_body::Body for Passing {
                 // they give up on a broken connection.
                 Poll::Ready(Some(Err(_)) | None) => this.stop(),
                 Poll::Pending => {
-                    ready!(this.silence.as_mut().poll(context));
-                    let until = this.until.min(this.last + this.idle);
-                    if Instant::now() >= until {
-                        this.ran_out_of_time();
-                    } else {
-                        this.silence.as_mut().reset(until.into());
+                    ready!(this.alarm.as_mut().poll(context));
+                    match this.timing.due(Instant::now(), true) {
+                        Due::Over | Due::Idle => this.ran_out_of_time(),
+                        Due::Nothing(time) => {
+                            this.alarm.as_mut().reset((Instant::now() + time).into())
+                        }
+                        Due::Ping => {
+                            this.timing.shown(Instant::now());
+                            if let Some(sign) = this.sign_of_life() {
+                                return Poll::Ready(Some(sign));
+                            }
+                        }
                     }
                 }
             }

@@ -15,6 +15,7 @@ mod opening;
 mod plan;
 mod prepare;
 mod pump;
+mod timing;
 mod trace;
 mod unary;
 
@@ -25,5 +26,6 @@ pub(crate) use opening::{Refusal, again, open, read, read_checked, silent};
 pub(crate) use plan::Plan;
 pub(crate) use prepare::{Ask, Prepared, Trust, count_tokens, prepare};
 pub(crate) use pump::{First, Pump};
+pub(crate) use timing::{Due, Timing};
 pub(crate) use trace::session_of;
 pub(crate) use unary::{answer, too_long};

@@ -27,9 +27,10 @@ use toolgate_core::translate::{AnyEncoder, Translator};
 use super::ledger::Ledger;
 use super::plan::{Next, Plan};
 use super::prepare::{Ask, Prepared, prepare};
-use super::{hidden, judge};
+use super::timing::{Due, Timing};
+use super::{hidden, judge, silent};
 use crate::doors::Visit;
-use crate::upstream::whole;
+use crate::upstream::error_body;
 
 /// One turn, streamed.
 pub(crate) struct Pump {
@@ -38,10 +39,9 @@ pub(crate) struct Pump {
     translator: Translator<AnyEncoder>,
     ledger: Ledger,
     out: Vec<u8>,
-    /// Wakes us when the upstream is silent.
+    timing: Timing,
+    /// Rings when something may be due.
     alarm: Pin<Box<Sleep>>,
-    heard: Instant,
-    began: Instant,
     /// The client has our headers: failures can only be told within the stream.
     committed: bool,
     /// The rest of an answer was asked for, and nothing has come of it yet.
@@ -78,9 +78,8 @@ pub(crate) enum First {
 impl Pump {
     pub(crate) fn new(plan: Plan, encoder: AnyEncoder, ledger: Ledger) -> Self {
         let translator = Translator::new(Arc::clone(plan.exchange()), plan.ids(), encoder);
-        let now = Instant::now();
-        let first = plan.ping().min(plan.idle()).min(plan.total());
-        let alarm = Box::pin(tokio::time::sleep(first));
+        let timing = Timing::new(plan.ping(), plan.idle(), plan.total(), Instant::now());
+        let alarm = Box::pin(tokio::time::sleep(Duration::ZERO));
         let state = State::Asking(plan.ask());
         Self {
             plan,
@@ -88,9 +87,8 @@ impl Pump {
             translator,
             ledger,
             out: Vec::with_capacity(4096),
+            timing,
             alarm,
-            heard: now,
-            began: now,
             committed: false,
             going_on: false,
             asked: None,
@@ -151,6 +149,7 @@ impl Pump {
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
             if !self.out.is_empty() {
+                self.timing.shown(Instant::now());
                 let shown = std::mem::replace(&mut self.out, Vec::with_capacity(1024));
                 return Some(Bytes::from(shown));
             }
@@ -175,7 +174,7 @@ impl Pump {
             State::Done => return Progress::End,
             State::Waiting(sleep) => tokio::select! {
                 () = sleep => {
-                    self.heard = Instant::now();
+                    self.timing.heard(Instant::now());
                     self.state = State::Asking(self.plan.ask());
                     return Progress::Silent;
                 }
@@ -185,7 +184,7 @@ impl Pump {
                 biased;
                 prepared = preparing => match prepared {
                     Ok(prepared) => {
-                        self.heard = Instant::now();
+                        self.timing.heard(Instant::now());
                         self.plan.next_round(&prepared);
                         self.translator.round(prepared.exchange, self.plan.ids());
                         self.state = State::Asking(self.plan.ask());
@@ -202,12 +201,12 @@ impl Pump {
                 biased;
                 answered = asking => match answered {
                     Ok(response) => {
-                        self.heard = Instant::now();
+                        self.timing.heard(Instant::now());
                         let (head, body) = response.into_parts();
                         self.state = if head.status.is_success() {
                             State::Reading(body)
                         } else {
-                            State::Refused(head.status, Box::pin(whole(body)))
+                            State::Refused(head.status, Box::pin(error_body(body)))
                         };
                         return Progress::Silent;
                     }
@@ -237,9 +236,9 @@ impl Pump {
         frame: Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>,
     ) -> Progress {
         let began = Instant::now();
-        self.heard = began;
+        self.timing.heard(Instant::now());
         // An upstream that is never silent lets no alarm ring.
-        if began.duration_since(self.began) >= self.plan.total() {
+        if self.timing.due(Instant::now(), true) == Due::Over {
             return self.took_too_long();
         }
         match frame {
@@ -284,7 +283,7 @@ impl Pump {
         if seen.visible || (self.committed && !self.out.is_empty()) {
             Progress::Bytes
         } else {
-            Progress::Silent
+            self.ping_if_due()
         }
     }
 
@@ -317,7 +316,7 @@ impl Pump {
     fn failed(&mut self, failure: &Failure) -> Progress {
         self.state = State::Done;
         // Time spent on waiting is no silence of the upstream's.
-        self.heard = Instant::now();
+        self.timing.heard(Instant::now());
         if self.translator.seen().settled && !self.going_on {
             return Progress::Failed(self.plan.told(failure));
         }
@@ -346,32 +345,41 @@ impl Pump {
         Progress::Failed(Failure::new(FailureKind::Timeout, message))
     }
 
-    /// The upstream has been silent for a while.
+    /// Whether the upstream is to send the next thing.
+    fn awaits_upstream(&self) -> bool {
+        match self.state {
+            State::Asking(_) | State::Refused(..) | State::Reading(_) => true,
+            State::Waiting(_) | State::Preparing(_) | State::Done => false,
+        }
+    }
+
+    /// The alarm has rung.
     fn rang(&mut self) -> Progress {
-        let now = Instant::now();
-        let silent = now.duration_since(self.heard);
-        let idle = self.plan.idle();
-        let over = now.duration_since(self.began) >= self.plan.total();
-        let waiting = matches!(self.state, State::Waiting(_));
-        if over {
-            return self.took_too_long();
+        let progress = match self.timing.due(Instant::now(), self.awaits_upstream()) {
+            Due::Over => return self.took_too_long(),
+            Due::Idle => {
+                self.state = State::Done;
+                return Progress::Failed(silent(self.plan.idle()));
+            }
+            Due::Ping | Due::Nothing(_) => self.ping_if_due(),
+        };
+        if let Due::Nothing(time) = self.timing.due(Instant::now(), self.awaits_upstream()) {
+            self.alarm.as_mut().reset((Instant::now() + time).into());
         }
-        if silent >= idle && !waiting {
-            self.state = State::Done;
-            let message = format!("the upstream fell silent ({} s)", idle.as_secs());
-            return Progress::Failed(Failure::new(FailureKind::Timeout, message));
-        }
-        let ping = self.plan.ping();
-        let due = silent >= ping || waiting;
-        let next = if due { ping } else { ping.saturating_sub(silent) };
-        let left = self.plan.total().saturating_sub(now.duration_since(self.began));
-        let next = next.min(idle.saturating_sub(silent)).min(left).max(Duration::from_millis(1));
-        self.alarm.as_mut().reset(tokio::time::Instant::now() + next);
-        if due {
+        progress
+    }
+
+    /// Shows a sign of life if the client has got nothing for a while.
+    fn ping_if_due(&mut self) -> Progress {
+        if self.timing.due(Instant::now(), self.awaits_upstream()) == Due::Ping {
+            self.timing.shown(Instant::now());
             self.translator.ping(&mut self.out);
+            // A dialect without a sign of life waits on: its error can still be an error status.
+            if !self.out.is_empty() {
+                return Progress::Bytes;
+            }
         }
-        // A dialect without a sign of life waits on: its error can still be an error status.
-        if self.out.is_empty() { Progress::Silent } else { Progress::Bytes }
+        Progress::Silent
     }
 }
 
