@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
@@ -27,6 +28,10 @@ pub(crate) struct Line {
     body: AtomicU8,
     /// What is read of a connection before it is closed; a [`Linger`].
     linger: AtomicU8,
+    /// Progress of the request that is answered.
+    stage: AtomicU8,
+    /// Whether its client may get interim responses.
+    takes_interim: AtomicBool,
 }
 
 /// How far a request's body has been received.
@@ -65,6 +70,18 @@ impl Linger {
     }
 }
 
+/// A request is being read.
+const READING: u8 = 0;
+/// A request is whole, and nothing of its answer is written.
+const WHOLE: u8 = 1;
+/// Some of the answer is written.
+const ANSWERING: u8 = 2;
+
+/// An interim response, which clients skip.
+const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+/// How often a connection that its client has closed for writing is looked at.
+const PROBE_INTERVAL: Duration = Duration::from_millis(50);
+
 /// In place of a beginning: what is sent has no end.
 const ENDLESS: u64 = u64::MAX;
 
@@ -77,12 +94,16 @@ impl Line {
             is_half: AtomicBool::new(false),
             body: AtomicU8::new(BodyState::Received as u8),
             linger: AtomicU8::new(Linger::No as u8),
+            stage: AtomicU8::new(READING),
+            takes_interim: AtomicBool::new(false),
         })
     }
 
     /// A request's head is there.
-    pub(crate) fn asked(self: &Arc<Self>) -> Busy {
+    pub(crate) fn asked(self: &Arc<Self>, version: Version) -> Busy {
         self.is_half.store(false, Ordering::Relaxed);
+        self.stage.store(READING, Ordering::Relaxed);
+        self.takes_interim.store(version == Version::HTTP_11, Ordering::Relaxed);
         self.begin();
         self.busy()
     }
@@ -136,6 +157,13 @@ impl Line {
         self.is_half.load(Ordering::Relaxed)
     }
 
+    /// Whether there is a request of whose answer nothing is written.
+    fn may_await_answer(&self) -> bool {
+        self.busy.load(Ordering::Relaxed) > 0
+            && self.takes_interim.load(Ordering::Relaxed)
+            && self.stage.load(Ordering::Relaxed) != ANSWERING
+    }
+
     fn heard(&self) {
         if self.busy.load(Ordering::Relaxed) == 0 {
             self.is_half.store(true, Ordering::Relaxed);
@@ -151,6 +179,7 @@ impl Busy {
     /// The request is whole.
     pub(crate) fn begin(&self) {
         self.0.begin();
+        self.0.stage.store(WHOLE, Ordering::Relaxed);
     }
 
     /// How far the request's body has been received.
@@ -181,6 +210,9 @@ pub(crate) struct Socket {
     alarm: Option<(u64, Pin<Box<Sleep>>)>,
     /// Set once the sending side is closed.
     closing: Option<Closing>,
+    /// Rings while the client has closed its side before the answer to its last request.
+    /// Also says whether the interim response is sent.
+    probe: Option<(Pin<Box<Sleep>>, bool)>,
 }
 
 /// A socket of which only the receiving side is open.
@@ -199,7 +231,35 @@ const LAST: Duration = Duration::from_secs(2);
 
 impl Socket {
     pub(crate) fn new(stream: TcpStream, line: Arc<Line>, app: Arc<App>) -> Self {
-        Self { stream, line, app, alarm: None, closing: None }
+        Self { stream, line, app, alarm: None, closing: None, probe: None }
+    }
+
+    /// The client has closed its side, and may still want an answer: some close it when they have sent
+    /// their request. A client that is gone resets the connection when something is sent to it. So it is
+    /// sent an interim response, which clients skip; after a reset the turn ends, as for every client that
+    /// leaves. Resolves when the end of the input is to be believed.
+    fn poll_half_closed(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let wait = || Box::pin(tokio::time::sleep(PROBE_INTERVAL));
+            let (probe, is_sent) = self.probe.get_or_insert_with(|| (wait(), false));
+            ready!(probe.as_mut().poll(context));
+            if self.line.busy.load(Ordering::Relaxed) == 0 {
+                return Poll::Ready(Ok(()));
+            }
+            match self.line.stage.load(Ordering::Relaxed) {
+                READING => return Poll::Ready(Ok(())),
+                WHOLE if !*is_sent => {
+                    *is_sent = true;
+                    // What the socket does not take is not needed.
+                    let _ = self.stream.try_write(INTERIM);
+                }
+                _ => {}
+            }
+            if let Some(error) = self.stream.take_error()? {
+                return Poll::Ready(Err(error));
+            }
+            *probe = wait();
+        }
     }
 
     fn wrote(
@@ -239,7 +299,14 @@ impl AsyncRead for Socket {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
+        if self.probe.is_some() {
+            return self.poll_half_closed(context);
+        }
         let read = Pin::new(&mut self.stream).poll_read(context, into);
+        let is_end = matches!(read, Poll::Ready(Ok(()))) && into.filled().len() == before;
+        if is_end && into.remaining() > 0 && self.line.may_await_answer() {
+            return self.poll_half_closed(context);
+        }
         if into.filled().len() > before {
             self.line.heard();
         }
@@ -253,6 +320,9 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if bytes != INTERIM {
+            self.line.stage.store(ANSWERING, Ordering::Relaxed);
+        }
         let wrote = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.wrote(context, wrote)
     }
@@ -262,6 +332,7 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.line.stage.store(ANSWERING, Ordering::Relaxed);
         let wrote = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
         self.wrote(context, wrote)
     }

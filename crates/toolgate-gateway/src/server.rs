@@ -120,8 +120,12 @@ async fn serve(app: Arc<App>, stream: TcpStream, stop: watch::Receiver<bool>) {
             request.extensions_mut().insert(LocalAddress(local));
         }
         let (app, line) = (Arc::clone(&app), Arc::clone(&here));
+        // Before the future runs: the end of the client's input may be read before that.
+        let busy = line.asked(request.version());
+        if request.body().is_end_stream() {
+            busy.begin();
+        }
         async move {
-            let busy = line.asked();
             let reply = route::answer(app, &line, request).await;
             if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
                 line.upgrade();
