@@ -254,7 +254,8 @@ mod tests {
     fn a_foreign_key_does_not_hide_a_known_one() {
         let keyed = config("[clients]\nkeys = [\"client-1\", \"client-2\"]");
         let owner = |keys: &[Presented<'_>]| admit(&keyed, keys).map(|client| client.owner).ok();
-        let (foreign, one, two) = (key("sk-ant", false), key("client-1", true), key("client-2", true));
+        let (foreign, one, two) =
+            (key("sk-ant", false), key("client-1", true), key("client-2", true));
         assert_eq!(owner(&[foreign.clone(), two.clone()]), Some(Owner::of("client-2")));
         assert_eq!(owner(&[one, two]), Some(Owner::of("client-1")), "the first one counts");
         assert_eq!(owner(std::slice::from_ref(&foreign)), None);

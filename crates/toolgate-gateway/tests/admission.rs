@@ -276,7 +276,8 @@ async fn one_key_cannot_take_all_slots() {
     for (limits, most, status) in
         [("concurrency = 8", 4, 429), ("concurrency = 8\nconcurrency_per_key = 2", 2, 429)]
     {
-        let settings = format!("[limits]\n{limits}\n[clients]\nkeys = [\"client-one\", \"client-two\"]");
+        let settings =
+            format!("[limits]\n{limits}\n[clients]\nkeys = [\"client-one\", \"client-two\"]");
         let lab = Lab::with(SimConfig::default(), &settings).await;
         let mut held = Vec::new();
         for count in 1..=most {
@@ -303,7 +304,8 @@ async fn one_key_cannot_take_all_slots() {
 /// A WebSocket's turns take slots of their key too.
 #[tokio::test]
 async fn turns_on_a_websocket_count_for_their_key() {
-    let settings = "[limits]\nconcurrency_per_key = 1\n[clients]\nkeys = [\"client-one\", \"client-two\"]";
+    let settings =
+        "[limits]\nconcurrency_per_key = 1\n[clients]\nkeys = [\"client-one\", \"client-two\"]";
     let lab = Lab::with(SimConfig::default(), settings).await;
     let mut sockets = [websocket(&lab, "client-one").await, websocket(&lab, "client-two").await];
     let mut wire = Wire::open(&lab).await;
@@ -405,7 +407,8 @@ async fn one_key_cannot_take_all_memory() {
     }
     let fifth = post(&lab, &one, of_length(2 << 20, true));
     until_active(&lab, "client-one", 5).await;
-    let other = post(&lab, &[("x-api-key", "client-two")], of_length(2 << 20, false)).await.unwrap();
+    let other =
+        post(&lab, &[("x-api-key", "client-two")], of_length(2 << 20, false)).await.unwrap();
     assert!(other.status.is_success(), "{}", other.text());
     assert!(!fifth.is_finished(), "it waits for its own key's bodies");
     held.iter().for_each(|held| held.abort());

@@ -65,8 +65,7 @@ pub(crate) fn answer(dialect: Dialect, exchange: Exchange, parts: &str, finish: 
     let unary = serde_json::from_slice(&unary).unwrap();
 
     let mut out = Vec::new();
-    let mut translator =
-        Translator::new(exchange, IdGen::new(7), echo.encoder(stamp(), sealer));
+    let mut translator = Translator::new(exchange, IdGen::new(7), echo.encoder(stamp(), sealer));
     translator.feed(format!("data: {body}\r\n\r\n").as_bytes(), &mut out);
     translator.finish(&mut out);
     let out = String::from_utf8(out).unwrap();

@@ -43,6 +43,8 @@ pub struct Config {
     pub limits: Limits,
     /// After how long a silence the client gets a sign of life.
     pub ping: Duration,
+    /// How long a WebSocket may be open without a request.
+    pub socket_idle: Duration,
     /// R130, R131: how often in a turn the model is told what is wrong with its calls.
     pub corrections: u32,
     /// How tool schemas are sent.
@@ -354,6 +356,7 @@ impl Config {
                 drain: seconds("limits.drain_seconds")?,
             },
             ping: seconds("liveness.ping_seconds")?,
+            socket_idle: seconds("liveness.websocket_idle_seconds")?,
             corrections: u32::try_from(layers.number("calls.corrections")?).unwrap_or(u32::MAX),
             schemas: match word("schemas.form")?.as_str() {
                 "auto" => SchemaPolicy::Auto,

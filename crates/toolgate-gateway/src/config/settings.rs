@@ -300,7 +300,14 @@ pub const SETTINGS: &[Setting] = &[
         &["TOOLGATE_PING_SECONDS"],
         "15",
         (1, MAX_SECONDS),
-        "After how long a silence the client gets a sign of life.",
+        "After how long without a byte the client gets a sign of life, whatever Gemini sends meanwhile.",
+    ),
+    number(
+        "liveness.websocket_idle_seconds",
+        &["TOOLGATE_WEBSOCKET_IDLE_SECONDS"],
+        "3600",
+        (1, MAX_SECONDS),
+        "How long a WebSocket may be open without a request before it is closed.",
     ),
     number(
         "calls.corrections",

@@ -2,6 +2,7 @@
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -238,4 +239,50 @@ async fn r101_a_connection_goes_on_from_what_gemini_s_form_said() {
     let said = asked(&gate).concat();
     assert_eq!(said, "oneYes.andYes.twoYes.andYes.warmthreeYes.four");
     gate.check_signatures(true);
+}
+
+/// How a raw frame, in a connection whose client has sent nothing else, is answered: the code of the close.
+async fn closed_after(gate: &Gate, frame: &[u8]) -> u16 {
+    let mut socket = Socket::open(gate).await;
+    socket.0.get_mut().write_all(frame).await.unwrap();
+    loop {
+        match socket.0.next().await {
+            Some(Ok(Message::Close(Some(frame)))) => return frame.code.into(),
+            Some(Ok(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn broken_frames_are_closed_with_the_code_that_says_what_is_wrong() {
+    let gate = Gate::new().await;
+    // Masked with zeros: fin and opcode, mask and length, mask, payload.
+    for (what, frame, code) in [
+        ("a reserved opcode", &b"\x83\x80\0\0\0\0"[..], 1002),
+        ("a frame without a mask", b"\x81\x02hi", 1002),
+        ("a reserved bit", b"\xC1\x82\0\0\0\0hi", 1002),
+        ("a text that is no UTF-8", b"\x81\x82\0\0\0\0\xFF\xFE", 1007),
+    ] {
+        assert_eq!(closed_after(&gate, frame).await, code, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn an_idle_socket_is_pinged_and_then_closed() {
+    let settings = "[liveness]\nping_seconds = 1\nwebsocket_idle_seconds = 2";
+    let gate = Gate::with(SimConfig::default(), settings).await;
+    let mut socket = Socket::open(&gate).await;
+    let mut pings = 0;
+    loop {
+        match socket.0.next().await {
+            Some(Ok(Message::Ping(_))) => pings += 1,
+            Some(Ok(Message::Close(Some(frame)))) => {
+                assert_eq!(u16::from(frame.code), 1000);
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(pings > 0);
 }

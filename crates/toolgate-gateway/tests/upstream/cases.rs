@@ -37,7 +37,8 @@ async fn a_tool_refused_to_one_key_is_sent_for_another() {
         0 => refuses_odd(seen),
         _ => fine(),
     };
-    let settings = "[upstream]\napi_keys = [\"pool\"]\n[clients]\nkeys = [\"client-one\", \"client-two\"]";
+    let settings =
+        "[upstream]\napi_keys = [\"pool\"]\n[clients]\nkeys = [\"client-one\", \"client-two\"]";
     let fake = Fake::start(settings, answer).await;
     let ask = with_tools("forbidden words");
     assert_eq!(fake.post("/v1/messages", "client-one", &ask).await.0, 200);

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -130,6 +130,18 @@ enum Heard {
     TooLong,
 }
 
+/// Why a connection ends without its client having asked for it.
+fn close_code(error: &Error) -> CloseCode {
+    if matches!(error, Error::Protocol(_)) {
+        CloseCode::Protocol
+    } else if matches!(error, Error::Utf8(_)) {
+        CloseCode::Invalid
+    } else {
+        // The connection is gone, or broken.
+        CloseCode::Away
+    }
+}
+
 impl Heard {
     fn length(&self) -> usize {
         match self {
@@ -149,11 +161,23 @@ impl Connection {
     /// Serves until the client leaves, or the gateway does.
     async fn serve(mut self) {
         let mut leave = pin!(self.visit.app.tasks.leave());
+        let mut used = Instant::now();
         let code = 'serve: loop {
             let Some(heard) = self.waiting.pop_front() else {
+                let config = self.visit.app.config();
+                let left = config.socket_idle.saturating_sub(used.elapsed());
+                if left.is_zero() {
+                    break CloseCode::Normal;
+                }
                 tokio::select! {
-                    message = self.read.next() => if !hear(message, &mut self.waiting, &self.inbound) { break CloseCode::Away },
+                    message = self.read.next() => if let Err(code) = hear(message, &mut self.waiting, &self.inbound) { break code },
                     () = &mut leave => break CloseCode::Away,
+                    // Proxies close connections that are silent, and a peer that is gone resets them.
+                    () = tokio::time::sleep(left.min(config.ping)) => {
+                        if self.answers.write.send(Message::Ping(Bytes::new())).await.is_err() {
+                            return;
+                        }
+                    }
                 }
                 continue;
             };
@@ -162,10 +186,11 @@ impl Connection {
                 Ok(visit) => visit,
                 Err((failure, request_id)) => {
                     let refusal = encode_error(DIALECT, &failure, &request_id);
-                    if self.answers.error(&refusal).await.is_err()
-                        || failure.kind == FailureKind::Authentication
-                    {
-                        break CloseCode::Away;
+                    if self.answers.error(&refusal).await.is_err() {
+                        return;
+                    }
+                    if failure.kind == FailureKind::Authentication {
+                        break CloseCode::Policy;
                     }
                     if is_last {
                         break CloseCode::Size;
@@ -184,13 +209,14 @@ impl Connection {
                 tokio::select! {
                     told = &mut turn => break told,
                     // Whoever leaves takes the running turn along.
-                    message = self.read.next(), if may_hear => if !hear(message, &mut self.waiting, &self.inbound) { break 'serve CloseCode::Away },
+                    message = self.read.next(), if may_hear => if let Err(code) = hear(message, &mut self.waiting, &self.inbound) { break 'serve code },
                 }
             };
             self.inbound.set_reading(true);
             if told.is_err() {
                 return;
             }
+            used = Instant::now();
             if is_last {
                 break CloseCode::Size;
             }
@@ -211,7 +237,14 @@ impl Connection {
             }
             None => code,
         };
-        let is_sending = matches!(code, CloseCode::Size | CloseCode::Policy | CloseCode::Again);
+        let is_sending = matches!(
+            code,
+            CloseCode::Again
+                | CloseCode::Invalid
+                | CloseCode::Policy
+                | CloseCode::Protocol
+                | CloseCode::Size
+        );
         let frame = CloseFrame { code, reason: Utf8Bytes::from_static("") };
         // The client may be gone already, or have said first that it leaves: that is answered too.
         drop(self.answers.write.send(Message::Close(Some(frame))).await);
@@ -234,12 +267,12 @@ async fn take_rest(mut socket: Socket) {
     drop(tokio::time::timeout(PATIENCE, rest).await);
 }
 
-/// Takes a message; `false`: there are no more.
+/// Takes a message; `Err`: there are no more.
 fn hear(
     message: Option<Result<Message, Error>>,
     waiting: &mut VecDeque<Heard>,
     inbound: &Inbound,
-) -> bool {
+) -> Result<(), CloseCode> {
     let room = if matches!(message, Some(Ok(_))) { inbound.complete() } else { None };
     match message {
         Some(Ok(Message::Text(text))) => waiting.push_back(Heard::Text(text, room)),
@@ -247,9 +280,10 @@ fn hear(
         Some(Err(Error::Capacity(_))) => waiting.push_back(Heard::TooLong),
         // Pings are answered by the protocol itself.
         Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-        Some(Ok(Message::Close(_)) | Err(_)) | None => return false,
+        Some(Err(error)) => return Err(close_code(&error)),
+        Some(Ok(Message::Close(_))) | None => return Err(CloseCode::Away),
     }
-    true
+    Ok(())
 }
 
 /// Every turn is a request of its own, under the configuration that is in force then: the key must still
