@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use toolgate_gateway::config::{Access, Config, Secret};
 use toolgate_gateway::identity::Identity;
-use toolgate_gateway::{Running, start_log};
+use toolgate_gateway::{LogGuard, Running, start_log};
 
 use crate::agent::{Agent, Launch, Signals};
 use crate::configuration::{Loaded, ignored_file, load, warn};
@@ -51,8 +51,8 @@ struct Chosen {
     upstream: String,
     /// How the gateway was chosen, for people.
     how: &'static str,
-    /// Started for this run.
-    own: Option<Running>,
+    /// Started for this run, with the guard that flushes its log.
+    own: Option<(Running, LogGuard)>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             key: &key,
         };
         let code = launch.run(&mut signals).await;
-        if let Some(own) = own {
+        if let Some((own, _log)) = own {
             let again = async {
                 let _ = signals.next().await;
             };
@@ -208,9 +208,9 @@ async fn own(args: &Args, config: &Config, folder: Option<&Private>) -> Result<C
         flags.push(("clients.keys", "toolgate run", key.as_str()));
     }
     let config = load(args.config.as_deref(), &flags)?.config;
-    let _log = start_log(&config)?;
+    let log = start_log(&config)?;
     let upstream = upstream(&Identity::of(&config));
     let running = gateway::start(config, None).await?;
     let url = format!("http://{}", running.addr);
-    Ok(Chosen { url, key, upstream, how: "started for this run", own: Some(running) })
+    Ok(Chosen { url, key, upstream, how: "started for this run", own: Some((running, log)) })
 }
