@@ -1,0 +1,1 @@
+//! Tests of the SQLite store against its own files.
