@@ -19,7 +19,7 @@ use crate::offload::Offload;
 use crate::redact::{without_keys, without_values};
 use crate::service::Options;
 use crate::session::Shared;
-use crate::store::{Opening, Store};
+use crate::store::{self, Store};
 use crate::tasks::Tasks;
 use crate::turn::RefusalMemory;
 use crate::upstream::{Embedded, KeyPool, Link};
@@ -86,15 +86,15 @@ impl App {
         let link = Link::new(&config.upstream, simulator.as_ref(), lanes)?;
         let keys = Arc::new(KeyPool::new(config.upstream.auth.api_keys.clone()));
         let metrics = Metrics::default();
-        let opening = Opening {
-            bytes: config.store_bytes,
-            keep: config.state_retention,
-            new_key: random()?,
-            has_own_key: config.signature_key_bytes().is_some(),
+        let options = toolgate_store::Options {
+            max_bytes: config.store_bytes,
+            retention: config.state_retention,
+            new_secret: random()?,
+            may_start_away: config.signature_key_bytes().is_some(),
             metrics: metrics.store.clone(),
         };
         let (store, kept_key) =
-            Store::open(&config.store, opening).await.map_err(|error| error.to_string())?;
+            store::open(&config.store, options).await.map_err(|error| error.to_string())?;
         let key = config.signature_key_bytes().unwrap_or(kept_key);
         let seed = u64::from_be_bytes(random()?);
         let admission = Admission::new(&config);

@@ -8,6 +8,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, Uri};
 use ring::digest::{SHA256, digest};
 use toolgate_core::canon::{Failure, FailureKind, percent_decoded};
+pub(crate) use toolgate_store::Owner;
 
 use crate::config::{Config, Secret, UpstreamKind};
 
@@ -18,29 +19,6 @@ pub(crate) struct Client {
     pub owner: Owner,
     /// What the upstream is shown.
     pub pass: Pass,
-}
-
-/// Whose state something is. Two keys never have the same owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Owner([u8; 16]);
-
-impl Owner {
-    /// The owner that goes with a key; the empty key is "nobody in particular".
-    pub fn of(key: &str) -> Self {
-        let mut short = [0; 16];
-        short.copy_from_slice(&digest(&SHA256, key.as_bytes()).as_ref()[..16]);
-        Self(short)
-    }
-
-    /// One whose [bytes](Self::bytes) were kept.
-    pub(crate) fn kept(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// For use in a store's keys.
-    pub fn bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
 }
 
 /// What the upstream is shown.

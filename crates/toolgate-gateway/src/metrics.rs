@@ -36,7 +36,7 @@ pub struct Metrics {
     own: Histogram,
     upstream: Histogram,
     /// What the store counts.
-    pub store: StoreMetrics,
+    pub store: toolgate_store::Metrics,
 }
 
 /// Calls by tool. Clients name tools as they like: the number and the length of the label's values are
@@ -68,15 +68,6 @@ impl ToolUses {
         let tool = if is_known { tool } else { OTHER_TOOLS.to_owned() };
         self.counters.get_or_create(&ToolLabels { tool }).inc();
     }
-}
-
-/// What a store counts.
-#[derive(Clone, Debug, Default)]
-pub struct StoreMetrics {
-    /// 1 while its server cannot be reached.
-    pub away: Gauge,
-    /// Writes that were given up.
-    pub lost: Counter,
 }
 
 /// How a request ended.
@@ -138,7 +129,7 @@ impl Default for Metrics {
             tokens: Family::default(),
             own: fine(),
             upstream: coarse(),
-            store: StoreMetrics::default(),
+            store: toolgate_store::Metrics::default(),
         };
         registry.register("active_requests", "Requests being answered", metrics.active.clone());
         registry.register("requests", "Requests answered", metrics.requests.clone());
@@ -201,6 +192,16 @@ impl Default for Metrics {
             "log_entries_dropped",
             "Log entries dropped because standard error was not read in time",
             crate::log::dropped(),
+        );
+        registry.register(
+            "store_unconfirmed",
+            "Turns that went on before the store had confirmed their writes",
+            metrics.store.unconfirmed.clone(),
+        );
+        registry.register(
+            "store_queued_bytes",
+            "Bytes of writes that the store has not committed",
+            metrics.store.queued_bytes.clone(),
         );
         metrics.registry = registry;
         metrics

@@ -14,6 +14,11 @@ impl Owner {
     pub fn of(client_key: &str) -> Self {
         Self(first_16(digest(&SHA256, client_key.as_bytes()).as_ref()))
     }
+
+    /// Returns the digest, for use in other digests within the process.
+    pub fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
 }
 
 /// Computes the owner names that are written to a store.

@@ -61,6 +61,8 @@ pub struct Config {
 /// Where state is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreKind {
+    /// Nowhere.
+    Off,
     /// In this process.
     Memory,
     /// In a file.
@@ -409,12 +411,16 @@ fn store(
         return Ok(StoreKind::Valkey(Secret(word.replacen("valkey", "redis", 1))));
     }
     match (word, state_file) {
+        ("off", _) => Ok(StoreKind::Off),
         ("memory", _) => Ok(StoreKind::Memory),
         // The simulator has nothing to say that is worth a file.
         ("auto", _) if kind == UpstreamKind::Sim => Ok(StoreKind::Memory),
         ("auto", None) => Ok(StoreKind::Memory),
         ("auto", Some(path)) => Ok(StoreKind::Sqlite { path, wanted: false }),
-        _ => Err("must be \"auto\", \"memory\", \"sqlite:PATH\" or \"redis://…\"".to_owned()),
+        _ => {
+            Err("must be \"auto\", \"memory\", \"off\", \"sqlite:PATH\" or \"redis://…\""
+                .to_owned())
+        }
     }
 }
 
@@ -672,7 +678,7 @@ mod tests {
         };
         let path = |config: &Config| match &config.store {
             StoreKind::Sqlite { path, .. } => path.display().to_string(),
-            StoreKind::Memory | StoreKind::Valkey(_) => panic!(),
+            StoreKind::Memory | StoreKind::Off | StoreKind::Valkey(_) => panic!(),
         };
         let config = at("/etc/gate/toolgate.toml", &[]);
         assert_eq!(path(&config), "/etc/gate/state/a.db");

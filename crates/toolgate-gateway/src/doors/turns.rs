@@ -74,7 +74,7 @@ pub(crate) async fn shown(visit: &Visit, outcome: Outcome, keeper: Option<Keeper
                 if let Some(keeper) = keeper {
                     keeper.keep(&echo, &whole, signed).await;
                 } else if signed {
-                    visit.app.store.settle().await;
+                    visit.app.store.flush().await;
                 }
                 whole.json
             };
@@ -394,7 +394,7 @@ pub(crate) fn body_of(pump: Box<Pump>, visit: &Visit, keeping: Option<Keeping>) 
                     tracing::error!(request = %visit.request_id, "cannot store the answer: {failure}");
                 }
             } else if signed {
-                visit.app.store.settle_now().await;
+                visit.app.store.flush().await;
             }
         }
         Some((Ok(Frame::data(bytes)), (pump, visit, keeping)))

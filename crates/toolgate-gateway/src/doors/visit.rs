@@ -73,7 +73,7 @@ impl Visit {
         // Whoever cannot look does not say that there is nothing. A thread is different: its client
         // has everything, and sends it again.
         let refused = match refused {
-            Refused::Missing { .. } if self.app.store.is_away() => &away,
+            Refused::Missing { .. } if self.app.store.is_degraded() => &away,
             Refused::Failed(_) | Refused::Missing { .. } | Refused::Thread(_) => refused,
         };
         self.ledger(dialect).failed(&refused.failure());

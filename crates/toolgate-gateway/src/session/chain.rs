@@ -1,8 +1,16 @@
-//! Answers that go on from answers.
+//! Chains of answers: each continues from the one before it.
 //!
-//! Every answer is kept with its own question and the ids of the answers before it, so that a
-//! conversation may branch anywhere and nothing is kept twice. Of an answer that was deleted only
-//! that stays: what goes on from it goes on without it.
+//! ```text
+//!   resp_1 ◄─ … ◄─ resp_17 ◄─ … ◄─ resp_33
+//!                     └── names resp_1 … resp_16
+//! ```
+//!
+//! An answer is stored with its own question and the ids of the few answers right before it, so that a
+//! chain may branch anywhere, nothing is stored twice, and a turn stores as much at the end of a long
+//! chain as at its beginning. A chain is read in windows, from its end. Of an answer that was deleted,
+//! its place in the chain stays.
+
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use toolgate_core::canon::{Loss, LossCode, Losses};
@@ -20,13 +28,17 @@ use crate::doors::{is_unfinished, progress};
 use crate::offload::heavy;
 use crate::store::Kind;
 
-/// What stands before a question.
+/// Maximum number of predecessors that an answer names. More make a chain be read with fewer queries,
+/// and survive more answers that are missing in a row.
+const MAX_PREDECESSORS: usize = 16;
+
+/// What a question continues from.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Behind {
-    /// The ids of the answers that it goes on from, oldest first.
+pub(super) struct Origin {
+    /// The ids of the answers right before it, oldest first, at most [`MAX_PREDECESSORS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) path: Vec<String>,
-    /// The conversation that it belongs to, as far as it went.
+    pub(super) predecessors: Vec<String>,
+    /// The part of the conversation that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) conversation: Option<Seen>,
     /// Question and answer were deleted.
@@ -34,34 +46,54 @@ pub(super) struct Behind {
     pub(super) deleted: bool,
 }
 
+impl Origin {
+    /// Origin of a question that continues a chain.
+    pub(super) fn after(mut path: Vec<String>) -> Self {
+        let predecessors = path.split_off(path.len().saturating_sub(MAX_PREDECESSORS));
+        Self { predecessors, ..Self::default() }
+    }
+}
+
 /// A question and its answer, by the answer's id.
 pub(super) type Pair = (String, Record);
 
-/// The turns that lead to an answer, and it itself.
+/// An answer with all turns that lead to it.
 #[derive(Debug)]
 pub(super) struct Chain {
     /// The ids of all, oldest first.
     pub(super) path: Vec<String>,
-    /// Those that are there and were not deleted.
+    /// Those that are stored and were not deleted.
     pub(super) pairs: Vec<Pair>,
-    /// The ids of those that are not there.
+    /// The ids of those that are not stored any more.
     pub(super) missing: Vec<String>,
     /// The conversation that the oldest belongs to.
     conversation: Option<Seen>,
 }
 
-/// Looks for the turns that lead to an answer, which thereby live on; `None` where it is not there
-/// itself, or was deleted.
+/// Reads the chain that leads to an answer, and renews its retention; `None` if the answer is not
+/// stored or was deleted.
 pub(super) async fn chain(app: &App, owner: Owner, id: &str) -> Option<Chain> {
     let last = Record::get(app, owner, id).await?;
     Some(chain_to(app, owner, id, last).await)
 }
 
 async fn chain_to(app: &App, owner: Owner, id: &str, last: Record) -> Chain {
-    let mut path = last.behind.path.clone();
-    let mut records = Record::all(app, owner, &path).await;
-    path.push(id.to_owned());
-    records.push(Some(last));
+    let mut seen = HashSet::from([id.to_owned()]);
+    let mut window = last.origin.predecessors.clone();
+    let mut found = vec![(id.to_owned(), Some(last))];
+    loop {
+        window.retain(|id| seen.insert(id.clone()));
+        if window.is_empty() {
+            break;
+        }
+        let records = Record::all(app, owner, &window).await;
+        // The oldest that is stored names those before it.
+        let next = records.iter().flatten().next();
+        let next = next.map(|record| record.origin.predecessors.clone()).unwrap_or_default();
+        found.extend(window.into_iter().zip(records).rev());
+        window = next;
+    }
+    let (path, records): (Vec<String>, Vec<Option<Record>>) = found.into_iter().rev().unzip();
     heavy(records.iter().flatten().map(Record::size).sum()).await;
     let (mut pairs, mut missing, mut ageing) = (Vec::new(), Vec::new(), Vec::new());
     let mut conversation = None;
@@ -71,7 +103,7 @@ async fn chain_to(app: &App, owner: Owner, id: &str, last: Record) -> Chain {
             continue;
         };
         if at == 0 {
-            conversation = record.behind.conversation.take();
+            conversation = record.origin.conversation.take();
         }
         if record.is_ageing(app) {
             ageing.push(id.clone());
@@ -91,20 +123,21 @@ pub(super) async fn is_deleted(app: &App, owner: Owner, id: &str) -> bool {
     Record::any(app, owner, id).await.is_some_and(|record| record.is_deleted())
 }
 
-/// Deletes an answer and its question. That it was there is kept for what goes on from it.
+/// Deletes an answer and its question. Its place in the chain is kept for the answers after it.
 pub(crate) async fn delete(app: &App, owner: Owner, id: &str) {
     let record = Record::any(app, owner, id).await;
-    let conversation = record.and_then(|record| record.behind.conversation);
-    let behind = Behind { conversation, deleted: true, ..Behind::default() };
-    record::put(app, owner, id, &Asked::plain(&behind, b""), &Whole::from(Vec::new()));
-    app.store.delete(owner, Kind::Events, id).await;
-    app.store.settle().await;
+    let origin = record.map(|record| record.origin).unwrap_or_default();
+    let origin = Origin { deleted: true, ..origin };
+    app.store.delete(owner, Kind::Answer, id);
+    record::put(app, owner, id, &Asked::plain(&origin, b""), &Whole::from(Vec::new()));
+    app.store.delete(owner, Kind::Events, id);
+    app.store.flush().await;
 }
 
 /// All that was said up to an answer.
 pub(super) struct Until {
     /// The path to it.
-    pub(super) behind: Behind,
+    pub(super) origin: Origin,
     /// What was said.
     pub(super) said: Vec<Said>,
     /// What was said and is not there any more.
@@ -131,7 +164,7 @@ pub(super) async fn said_until(app: &App, owner: Owner, id: &str) -> Result<Unti
         last = Record::get(app, owner, id).await.ok_or_else(missing)?;
     }
     let chain = chain_to(app, owner, id, last).await;
-    if !chain.missing.is_empty() && app.store.is_away() {
+    if !chain.missing.is_empty() && app.store.is_degraded() {
         return Err(away().into());
     }
     let mut losses = chain.losses();
@@ -141,7 +174,7 @@ pub(super) async fn said_until(app: &App, owner: Owner, id: &str) -> Result<Unti
         let conversation = Conversation { app, owner, id: &seen.name };
         match conversation.read_until(seen).await {
             Some(until) => left = until,
-            None if app.store.is_away() => return Err(away().into()),
+            None if app.store.is_degraded() => return Err(away().into()),
             None => losses.push(forgotten_loss(&seen.name)),
         }
     }
@@ -150,7 +183,7 @@ pub(super) async fn said_until(app: &App, owner: Owner, id: &str) -> Result<Unti
         let items = record.items(id)?.filter(|item| !left.has_removed(item));
         said.extend(items.map(|json| Said { dialect: Dialect::Responses, json }));
     }
-    Ok(Until { behind: Behind { path, ..Behind::default() }, said, losses })
+    Ok(Until { origin: Origin::after(path), said, losses })
 }
 
 fn forgotten_loss(conversation: &str) -> Loss {
@@ -163,14 +196,15 @@ fn forgotten_loss(conversation: &str) -> Loss {
 impl Chain {
     /// What goes on without those that are not there.
     fn losses(&self) -> Losses {
-        let is_left = |id: &&String| self.pairs.iter().any(|(left, _)| left == *id);
+        let left: HashSet<&String> = self.pairs.iter().map(|(id, _)| id).collect();
+        let missing: HashSet<&String> = self.missing.iter().collect();
         let loss = |id: &String| {
-            let is_missing = self.missing.contains(id);
+            let is_missing = missing.contains(id);
             let why = if is_missing { "is no longer kept" } else { "was deleted" };
             let detail = format!("`{id}` {why}; the conversation goes on without it");
             Path::Root.field("previous_response_id").loss(LossCode::PartDropped, detail)
         };
-        self.path.iter().filter(|id| !is_left(id)).map(loss).collect()
+        self.path.iter().filter(|id| !left.contains(id)).map(loss).collect()
     }
 }
 

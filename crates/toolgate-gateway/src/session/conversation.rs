@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::auth::Owner;
 use crate::clock;
 use crate::offload::heavy;
-use crate::store::Kind;
+use crate::store::{Item, Kind};
 
 /// A conversation of somebody's.
 #[derive(Clone, Copy, Debug)]
@@ -154,9 +154,9 @@ impl Conversation<'_> {
         let when = Bytes::from(format!("deleted at {}", clock::now().as_nanos()));
         store.put(self.owner, Kind::Conversation, self.id, when, self.keep());
         for kind in [Kind::Log, Kind::Tools] {
-            store.delete(self.owner, kind, self.id).await;
+            store.delete(self.owner, kind, self.id);
         }
-        store.settle().await;
+        store.flush().await;
     }
 
     /// What is kept in the place of its head. What is read is kept for longer when half of its time
@@ -173,9 +173,9 @@ impl Conversation<'_> {
         kept
     }
 
-    async fn log(&self) -> Vec<Bytes> {
+    async fn log(&self) -> Vec<Item> {
         let log = self.app.store.list(self.owner, Kind::Log, self.id).await;
-        heavy(log.iter().map(Bytes::len).sum()).await;
+        heavy(log.iter().map(|item| item.value.len()).sum()).await;
         log
     }
 
@@ -210,8 +210,11 @@ impl Conversation<'_> {
         self.app.store.append(self.owner, Kind::Log, self.id, entries, self.keep());
     }
 
-    /// Takes an item back.
-    pub(crate) fn remove(&self, item: &str) {
+    /// Deletes an item and erases its text.
+    pub(crate) async fn remove(&self, item: &str) {
+        for stamp in log::stamps_of(&self.log().await, item) {
+            self.app.store.erase(self.owner, Kind::Log, self.id, stamp);
+        }
         self.append(vec![log::removed(item)]);
     }
 
@@ -237,7 +240,7 @@ impl Conversation<'_> {
                     store.put(self.owner, Kind::Tools, self.id, kept, self.keep());
                 }
             }
-            Tools::Clear => drop(store.delete(self.owner, Kind::Tools, self.id).await),
+            Tools::Clear => drop(store.delete(self.owner, Kind::Tools, self.id)),
             Tools::Set(Sticky { dialect, tools, choice }) => {
                 let mut out = vec![log::tag_of(*dialect), b'{'];
                 write::key(&mut out, "tools");

@@ -8,7 +8,7 @@ use toolgate_core::json::{self, Fields};
 use toolgate_core::translate::{Dialect, Echo};
 
 use super::before::Said;
-use super::chain::Behind;
+use super::chain::Origin;
 use super::conversation::{Conversation, Tools};
 use super::items;
 use super::log::Seen;
@@ -23,7 +23,7 @@ pub(crate) struct Keeper {
     pub(super) owner: Owner,
     /// The question, as far as it is new.
     pub(super) question: Question,
-    pub(super) behind: Behind,
+    pub(super) origin: Origin,
     pub(super) tools: Tools,
 }
 
@@ -43,14 +43,14 @@ impl Keeper {
     /// its calls were kept before, which have to survive too.
     pub(crate) async fn keep(&self, echo: &Echo, answer: &Whole, signed: bool) {
         if self.put(echo, answer, signed).await {
-            self.app.store.settle().await;
+            self.app.store.flush().await;
         }
     }
 
     /// The same at the end of a stream.
     pub(crate) async fn keep_streamed(&self, echo: &Echo, answer: &Whole, signed: bool) {
         if self.put(echo, answer, signed).await {
-            self.app.store.settle_now().await;
+            self.app.store.flush().await;
         }
     }
 
@@ -77,7 +77,7 @@ impl Keeper {
     /// Whether an answer is kept at all.
     fn is_wanted(&self, echo: &Echo) -> bool {
         match echo {
-            Echo::Responses(echo) => echo.is_stored() || self.behind.conversation.is_some(),
+            Echo::Responses(echo) => echo.is_stored() || self.origin.conversation.is_some(),
             Echo::Anthropic(_) | Echo::Chat(_) | Echo::Gemini(_) => true,
         }
     }
@@ -98,10 +98,10 @@ impl Keeper {
         let Some(id) = answer.id() else { return };
         if store {
             let body = asked(body, input);
-            let asked = Asked { behind: &self.behind, body, shared: &[] };
+            let asked = Asked { origin: &self.origin, body, shared: &[] };
             record::put(&self.app, self.owner, &id, &asked, answer);
         }
-        if let Some(seen) = &self.behind.conversation {
+        if let Some(seen) = &self.origin.conversation {
             let said = answer.said();
             let fields = items::fields_of(&said);
             let status = items::text_of(&fields, "status");
@@ -119,12 +119,12 @@ impl Keeper {
 
     fn keep_message(&self, body: &Bytes, shared: &[Range<usize>], answer: &Whole) {
         let Some(id) = answer.id() else { return };
-        let asked = Asked { behind: &self.behind, body: [b"", body, b""], shared };
+        let asked = Asked { origin: &self.origin, body: [b"", body, b""], shared };
         record::put(&self.app, self.owner, &id, &asked, answer);
     }
 
     async fn keep_contents(&self, contents: &[String], token: &str, object: &[u8]) {
-        let Some(seen) = &self.behind.conversation else { return };
+        let Some(seen) = &self.origin.conversation else { return };
         let said = |(at, content): (usize, &String)| {
             let json = items::content_item(content, token, at);
             Said { dialect: Dialect::Gemini, json }

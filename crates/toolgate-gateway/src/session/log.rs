@@ -1,16 +1,16 @@
-//! The log of a conversation: what was said, and what of it was taken back.
+//! The log of a conversation: its items, and which of them were deleted.
 
 use std::collections::HashSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use toolgate_core::translate::Dialect;
 
 use super::before::Said;
 use super::conversation::id_of;
+use crate::store::{Item, Stamp};
 
 /// The first byte of a log entry.
 const ITEM: u8 = b'r';
@@ -18,77 +18,78 @@ const CONTENT: u8 = b'g';
 const REMOVED: u8 = b'x';
 const USED: u8 = b'u';
 
-/// How much of a conversation somebody has seen. Its name alone does not say which one it was: it
-/// may be deleted, and begun anew.
+/// The part of a conversation that a turn has read. The name alone does not identify it: a conversation
+/// may be deleted, and another one begun under its name.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Seen {
     pub(super) name: String,
-    /// How many entries its log had.
+    /// Number of items in the log.
     entries: usize,
-    /// The mark of the last of them.
+    /// Stamp of the last of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<String>,
-    /// What was kept in the place of its head.
+    /// The stored head.
     #[serde(skip)]
     pub(super) head: Option<Bytes>,
 }
 
 impl Seen {
-    /// All that there is of a conversation.
-    pub(super) fn all(name: &str, log: &[Bytes], head: Option<Bytes>) -> Self {
-        Self { name: name.to_owned(), entries: log.len(), last: log.last().map(mark), head }
+    /// A whole conversation.
+    pub(super) fn all(name: &str, log: &[Item], head: Option<Bytes>) -> Self {
+        let last = log.last().map(|item| URL_SAFE_NO_PAD.encode(item.stamp.as_bytes()));
+        Self { name: name.to_owned(), entries: log.len(), last, head }
     }
 
-    /// How much of a log it is; `None`: that is another log.
-    pub(super) fn end_in(&self, log: &[Bytes]) -> Option<usize> {
+    /// Where it ends in a log; `None` if it is part of another log.
+    pub(super) fn end_in(&self, log: &[Item]) -> Option<usize> {
         let Some(at) = self.entries.checked_sub(1) else { return Some(0) };
-        let last = self.last.as_ref()?;
-        let is_last = |entry: &Bytes| mark(entry) == *last;
+        let last = Stamp::from_bytes(&URL_SAFE_NO_PAD.decode(self.last.as_ref()?).ok()?)?;
+        let is_last = |item: &Item| item.stamp == last;
         if log.get(at).is_some_and(is_last) {
             return Some(self.entries);
         }
-        // A server that lost it may have got it back in another order.
+        // A server that lost the log may have got it back in another order.
         log.iter().position(is_last).map(|at| at + 1)
     }
 }
 
-/// What is left of what somebody has seen.
+/// The items that are left of a part of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     pub(super) said: Vec<Said>,
-    /// The ids of all that was taken back.
+    /// Ids of deleted items.
     removed: HashSet<String>,
 }
 
 impl Left {
-    /// Whether an item was taken back.
+    /// Whether an item was deleted.
     pub(super) fn has_removed(&self, item: &str) -> bool {
-        // Most conversations have lost nothing, and their items are not read for it.
+        // In most conversations nothing was deleted, and the item need not be parsed.
         !self.removed.is_empty() && id_of(item).is_some_and(|id| self.removed.contains(&id))
     }
 }
 
-/// Something that was said, as an entry.
+/// Entry of an item.
 pub(super) fn added(said: &Said) -> Bytes {
     entry(tag_of(said.dialect), &said.json)
 }
 
-/// That an item was taken back.
+/// Entry of a deletion.
 pub(super) fn removed(item: &str) -> Bytes {
     entry(REMOVED, item)
 }
 
-/// That it was read, which keeps a log as long as if something were added.
+/// Entry of a read, which renews the retention of the log.
 pub(super) fn used() -> Bytes {
     entry(USED, "")
 }
 
-/// What begins something of a dialect's.
+/// First byte of an entry in a dialect.
 pub(super) fn tag_of(dialect: Dialect) -> u8 {
     if dialect == Dialect::Gemini { CONTENT } else { ITEM }
 }
 
-/// Whose it is what begins with a tag.
+/// Dialect of an entry with this first byte.
 pub(super) fn dialect_of(tag: u8) -> Dialect {
     if tag == CONTENT { Dialect::Gemini } else { Dialect::Responses }
 }
@@ -100,16 +101,23 @@ fn entry(tag: u8, text: &str) -> Bytes {
     Bytes::from(out)
 }
 
-/// Tells an entry from others.
-fn mark(entry: &Bytes) -> String {
-    URL_SAFE_NO_PAD.encode(&digest(&SHA256, entry).as_ref()[..12])
+/// Stamps of the entries of an item.
+pub(super) fn stamps_of<'l>(log: &'l [Item], id: &str) -> impl Iterator<Item = Stamp> {
+    let is_it = move |item: &&'l Item| match item.value.split_first() {
+        Some((&(ITEM | CONTENT), json)) => {
+            std::str::from_utf8(json).ok().and_then(id_of).as_deref() == Some(id)
+        }
+        Some(_) | None => false,
+    };
+    log.iter().filter(is_it).map(|item| item.stamp)
 }
 
-/// What was said in the first entries of a log, without what was taken back in all of it.
-pub(super) fn left(log: &[Bytes], end: usize) -> Left {
+/// The items in the first `end` entries of a log, without those that were deleted in any entry.
+pub(super) fn left(log: &[Item], end: usize) -> Left {
     let mut left = Left::default();
-    for (at, entry) in log.iter().enumerate().rev() {
-        let Some((tag, json)) = entry.split_first() else { continue };
+    for (at, Item { value, .. }) in log.iter().enumerate().rev() {
+        // Nothing is left of an erased entry.
+        let Some((tag, json)) = value.split_first() else { continue };
         let Ok(json) = std::str::from_utf8(json) else { continue };
         let dialect = match *tag {
             ITEM => Dialect::Responses,
@@ -136,12 +144,23 @@ mod tests {
         left.said.iter().map(|said| said.json.as_str()).collect()
     }
 
-    /// However much was taken back, a log is gone through once.
+    fn log(values: impl IntoIterator<Item = Bytes>) -> Vec<Item> {
+        let stamped = |(number, value): (usize, Bytes)| Item { stamp: stamp(number), value };
+        values.into_iter().enumerate().map(stamped).collect()
+    }
+
+    fn stamp(number: usize) -> Stamp {
+        let mut bytes = [0; 24];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        Stamp::from_bytes(&bytes).unwrap()
+    }
+
+    /// A log with many deletions is read in one pass.
     #[test]
-    fn a_long_log_is_read_in_no_time() {
+    fn deleted_items_are_left_out() {
         let item = |n: usize| entry(ITEM, &format!("{{\"id\":\"i{n}\",\"type\":\"message\"}}"));
         let removed = (0..20_000).step_by(2).map(|n| entry(REMOVED, &format!("i{n}")));
-        let log: Vec<_> = (0..20_000).map(item).chain(removed).collect();
+        let log = log((0..20_000).map(item).chain(removed));
         let left = left(&log, log.len());
         assert_eq!((left.said.len(), left.removed.len()), (10_000, 10_000));
         assert!(texts(&left).iter().take(3).eq(&[
@@ -152,17 +171,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_found_where_it_is() {
-        let log: Vec<_> = ["a", "b", "c"].map(|text| entry(ITEM, text)).to_vec();
-        let seen = |entries, last: Option<&Bytes>| Seen {
+    fn the_part_that_was_read_is_found_by_its_last_stamp() {
+        let mut log = log(["a", "b", "c"].map(|text| entry(ITEM, text)));
+        let seen = |entries, last: Option<usize>| Seen {
             entries,
-            last: last.map(mark),
+            last: last.map(|last| URL_SAFE_NO_PAD.encode(stamp(last).as_bytes())),
             ..Seen::default()
         };
         assert_eq!(seen(0, None).end_in(&log), Some(0));
-        assert_eq!(seen(2, log.get(1)).end_in(&log), Some(2));
-        assert_eq!(seen(1, log.get(2)).end_in(&log), Some(3), "in another order");
-        assert_eq!(seen(2, Some(&entry(ITEM, "other"))).end_in(&log), None);
-        assert_eq!(seen(2, log.get(1)).end_in(&log[..1]), None);
+        assert_eq!(seen(2, Some(1)).end_in(&log), Some(2));
+        assert_eq!(seen(1, Some(2)).end_in(&log), Some(3), "in another order");
+        assert_eq!(seen(2, Some(7)).end_in(&log), None);
+        assert_eq!(seen(2, Some(1)).end_in(&log[..1]), None);
+        log[1].value = Bytes::new();
+        assert_eq!(seen(2, Some(1)).end_in(&log), Some(2), "an erased item keeps its stamp");
     }
 }

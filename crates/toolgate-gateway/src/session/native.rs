@@ -7,7 +7,7 @@ use toolgate_core::gemini::{NativePieces, native_pieces};
 use toolgate_core::translate::Dialect;
 
 use super::before::Before;
-use super::chain::Behind;
+use super::chain::Origin;
 use super::conversation::{Conversation, Tools};
 use super::keeper::{Keeper, Question};
 use super::responses::{require, text};
@@ -36,7 +36,7 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
         app: Arc::clone(app),
         owner,
         question: Question::Contents { contents, token: visit.stamp().ids.token() },
-        behind: Behind { conversation: Some(seen), ..Behind::default() },
+        origin: Origin { conversation: Some(seen), ..Origin::default() },
         tools: Tools::new(Dialect::Gemini, tools.as_deref(), tool_config.as_deref()),
     };
     Ok(Some(Opened { body: body.clone(), before, keeper }))

@@ -1,7 +1,7 @@
 //! What is kept of an answer: one entry that holds its question too, and where it belongs.
 //!
 //! ```text
-//!   {"behind":{"path":["resp_1"]},"question":21,"at":1790000000,"holes":[[93,"5f…"]]}⏎
+//!   {"origin":{"predecessors":["resp_1"]},"question":21,"at":1790000000,"holes":[[93,"5f…"]]}⏎
 //!   {"input":"what else?"}{"id":"resp_2",…}
 //! ```
 //!
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_core::canon::BadRequest;
 use toolgate_core::responses::Object;
 
-use super::chain::Behind;
+use super::chain::Origin;
 use super::items;
 use super::shared::{self, Cut, Hole};
 use crate::app::App;
@@ -73,7 +73,7 @@ impl Whole {
 /// A question and its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
-    pub(super) behind: Behind,
+    pub(super) origin: Origin,
     pub(super) question: Bytes,
     pub(crate) answer: Bytes,
     /// When it was last written, in seconds since 1970.
@@ -84,7 +84,7 @@ pub(crate) struct Record {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Head {
-    behind: Behind,
+    origin: Origin,
     /// How long the question is.
     question: usize,
     /// When it was last written, in seconds since 1970.
@@ -97,7 +97,7 @@ struct Head {
 /// A question as it is kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
-    pub(super) behind: &'a Behind,
+    pub(super) origin: &'a Origin,
     /// Its body, in pieces.
     pub(super) body: [&'a [u8]; 3],
     /// Where in the second piece stands what other questions repeat, in order.
@@ -106,8 +106,8 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// A question that is kept as it is.
-    pub(super) fn plain(behind: &'a Behind, body: &'a [u8]) -> Self {
-        Self { behind, body: [b"", body, b""], shared: &[] }
+    pub(super) fn plain(origin: &'a Origin, body: &'a [u8]) -> Self {
+        Self { origin, body: [b"", body, b""], shared: &[] }
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn put(app: &App, owner: Owner, id: &str, asked: &Asked<'_>, answer: 
         None => cut.push_cut(app, owner, &answer.json, std::slice::from_ref(&answer.settings)),
     }
     let question = head.len() + body.len() + tail.len();
-    put_cut(app, owner, Kind::Answer, id, (asked.behind, question), cut);
+    put_cut(app, owner, Kind::Answer, id, (asked.origin, question), cut);
 }
 
 /// The events of an answer, as they are shown. Three of them repeat the settings of the request:
@@ -176,7 +176,7 @@ pub(super) fn put_events(
         done = *hole;
     }
     cut.push(&shown.rest[done..]);
-    put_cut(app, owner, Kind::Events, id, (&Behind::default(), 0), cut);
+    put_cut(app, owner, Kind::Events, id, (&Origin::default(), 0), cut);
     shared
 }
 
@@ -185,11 +185,11 @@ fn put_cut(
     owner: Owner,
     kind: Kind,
     id: &str,
-    (behind, question): (&Behind, usize),
+    (origin, question): (&Origin, usize),
     cut: Cut<'_>,
 ) {
     let at = clock::now().as_secs();
-    let head = Head { behind: behind.clone(), question, at, holes: cut.holes };
+    let head = Head { origin: origin.clone(), question, at, holes: cut.holes };
     let kept = joined(&head, cut.pieces, cut.length);
     app.store.put(owner, kind, id, kept, app.config().state_retention);
 }
@@ -248,7 +248,7 @@ impl Record {
             let whole = shared::filled(rest, &head.holes, &texts)?;
             let at = head.question.min(whole.len());
             let (question, answer) = (whole.slice(..at), whole.slice(at..));
-            Some(Self { behind: head.behind, question, answer, at: head.at })
+            Some(Self { origin: head.origin, question, answer, at: head.at })
         };
         kept.into_iter().map(|kept| record(kept?)).collect()
     }
@@ -269,7 +269,7 @@ impl Record {
     }
 
     pub(super) fn is_deleted(&self) -> bool {
-        self.behind.deleted
+        self.origin.deleted
     }
 
     /// The items of a question of the Responses API.
@@ -285,7 +285,7 @@ impl Record {
 
     /// Keeps it with another answer.
     pub(crate) fn put_answer(&self, app: &App, owner: Owner, id: &str, answer: &Whole) {
-        put(app, owner, id, &Asked::plain(&self.behind, &self.question), answer);
+        put(app, owner, id, &Asked::plain(&self.origin, &self.question), answer);
     }
 }
 

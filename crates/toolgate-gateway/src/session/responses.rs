@@ -12,7 +12,7 @@ use toolgate_core::responses::{
 use toolgate_core::translate::Dialect;
 
 use super::before::{Before, Said};
-use super::chain::{self, Behind, Until};
+use super::chain::{self, Origin, Until};
 use super::conversation::{Conversation, Sticky, Tools, id_of};
 use super::items::without_ids;
 use super::keeper::{Keeper, Question};
@@ -32,7 +32,7 @@ pub(crate) async fn open(
         app: Arc::clone(&visit.app),
         owner: visit.client.owner,
         question: Question::Body { body: body.clone(), is_whole: true },
-        behind: Behind::default(),
+        origin: Origin::default(),
         tools: Tools::Same,
     };
     // Most requests hold all that they need, and are not read twice.
@@ -84,8 +84,8 @@ async fn completed(
                 (said, is_local) = (local, true);
             }
             Some(_) | None => {
-                let Until { behind, said: until, losses: lost } = chain?;
-                (keeper.behind, said, losses) = (behind, until, lost);
+                let Until { origin, said: until, losses: lost } = chain?;
+                (keeper.origin, said, losses) = (origin, until, lost);
             }
         }
     }
@@ -101,7 +101,7 @@ async fn completed(
             sticky = conversation.tools().await;
         }
         keeper.tools = Tools::new(Dialect::Responses, tools.map(Raw::get), choice.map(Raw::get));
-        keeper.behind.conversation = Some(seen);
+        keeper.origin.conversation = Some(seen);
     }
     let (whole, mut before) = composed(&body, said, sticky.as_ref(), choice.is_some())?;
     before.losses = losses;
@@ -159,10 +159,10 @@ pub(super) async fn require(conversation: &Conversation<'_>) -> Result<(), Refus
         return Err(Failure::new(FailureKind::InvalidRequest, message).into());
     }
     let store = &conversation.app.store;
-    if (!id.starts_with("conv_") && !store.is_away()) || conversation.head().await.is_some() {
+    if (!id.starts_with("conv_") && !store.is_degraded()) || conversation.head().await.is_some() {
         return Ok(());
     }
-    if store.is_away() {
+    if store.is_degraded() {
         return Err(super::away().into());
     }
     Err(Refused::Missing {

@@ -89,14 +89,14 @@ impl Shared {
         let (store, keep) = (&app.store, app.config().state_retention);
         let is_fresh = |kept: &&Kept| {
             kept.at.elapsed() < keep / PART
-                && store.written() - kept.written < store.limit() / u64::from(PART)
+                && store.written_bytes() - kept.written < store.max_bytes() / u64::from(PART)
         };
         if let Some(kept) = found.kept.as_ref().filter(is_fresh) {
             return Some(kept.id.clone());
         }
         let id = URL_SAFE_NO_PAD.encode(&digest(&SHA256, text).as_ref()[..18]);
         store.put(owner, Kind::Shared, &id, found.text.clone(), longer(keep));
-        let kept = Kept { id: id.clone(), at: Instant::now(), written: store.written() };
+        let kept = Kept { id: id.clone(), at: Instant::now(), written: store.written_bytes() };
         found.kept = Some(kept);
         Some(id)
     }

@@ -11,7 +11,7 @@ use toolgate_core::anthropic::ThreadRefusal;
 use toolgate_core::json::{self, Fields, Kind as Json, Path, Raw, write};
 
 use super::before::Before;
-use super::chain::{self, Behind, Pair};
+use super::chain::{self, Origin, Pair};
 use super::conversation::Tools;
 use super::keeper::{Keeper, Question};
 use super::{Opened, Refused, text};
@@ -36,7 +36,7 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
         app: Arc::clone(app),
         owner,
         question: Question::Messages { body: body.clone(), shared },
-        behind: Behind::default(),
+        origin: Origin::default(),
         tools: Tools::Same,
     };
     let mut opened = (body.clone(), 0);
@@ -51,7 +51,7 @@ pub(crate) async fn open(visit: &Visit, body: &Bytes) -> Result<Option<Opened>, 
         // Who has everything sends it again, rather than go on without some of it.
         let chain = chain.filter(|chain| chain.missing.is_empty()).ok_or_else(unknown)?;
         opened = continued(&fields, &chain.pairs).ok_or_else(unknown)?;
-        keeper.behind.path = chain.path;
+        keeper.origin = Origin::after(chain.path);
     }
     let (body, earlier) = opened;
     Ok(Some(Opened { body, before: Before { earlier, ..Before::default() }, keeper }))

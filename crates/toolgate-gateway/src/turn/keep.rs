@@ -1,16 +1,15 @@
-//! Signatures in the store: for clients that cannot keep them for us.
+//! Signatures in the store, for clients that do not send them back.
 //!
 //! ```text
-//!   token              → signature       for clients that drop what they do not know
-//!   session · content ─► token, before   for clients that change ids: which calls of a session say
-//!                                        something, and the token of the call before each
+//!   token              ─► signature         for clients that drop unknown fields
+//!   session · content ─► token, previous   for clients that change ids: the calls of a session with a
+//!                                          content, and the token of the call before each
 //! ```
 //!
-//! Everything is found again with a read for each thing that is said, however much else was said in a
-//! session.
+//! A history is restored with one query, whose cost depends on the calls in the request, not on the
+//! calls in the session.
 
 use std::collections::HashSet;
-use std::sync::OnceLock;
 
 use bytes::Bytes;
 use toolgate_core::canon::{Call, Issuer, Request, Signature, ToolName, call_token};
@@ -21,25 +20,26 @@ use super::lineup::{Before, Known, Said, lined_up};
 use super::trace::Trace;
 use crate::app::App;
 use crate::auth::Owner;
-use crate::store::{Kind, Listed, Part, Wanted, part_of};
+use crate::store::{self, Content, FoundCall, Kind};
 
-/// Keeps a call of an answer, also one that Gemini left unsigned: it must not find another's
-/// signature.
+/// Stores the signature of a call. A call that Gemini left unsigned is stored as such, so that it does
+/// not get the signature of another.
 pub(crate) fn call(app: &App, owner: Owner, call: &Call<'_>, before: &Before, trace: &Trace) {
-    let before = match before {
+    if app.store.is_off() {
+        return;
+    }
+    let previous = match before {
         Before::Nothing => "",
         Before::Unknown => UNKNOWN,
         Before::Token(token) => token,
     };
-    let content = content_key(call);
-    let maps: Vec<String> = trace.names.iter().map(|name| part_of(name, &content)).collect();
-    let notes: Vec<_> = maps.iter().map(|map| (map.as_str(), before)).collect();
-    let value = Bytes::from(written(call).unwrap_or_default());
-    let keep = app.config().state_retention;
-    app.store.put_in(owner, Kind::Signature, &call.id, value, &notes, keep);
+    let signature = Bytes::from(written(call).unwrap_or_default());
+    let (token, sessions, content) = (&*call.id, &trace.names, content_key(call));
+    let call = store::Call { token, signature, sessions, content, previous };
+    app.store.put_call(owner, call, app.config().state_retention);
 }
 
-/// Stands for a call that nobody knows.
+/// Stands for a previous call whose token is unknown.
 const UNKNOWN: &str = "-";
 
 /// What came before a call, by the id of the one before.
@@ -106,13 +106,13 @@ fn is_own(token: &str) -> bool {
     token.starts_with("tg")
 }
 
-/// So many calls of a session that say the same are looked through, and so many times as many as there
-/// are: conversations that began alike may have made others since.
-const LATEST: usize = 32;
-const TIMES: usize = 2;
+/// Number of stored calls with the same content that are compared: at least so many, and so many per
+/// call in the request. Conversations that began alike may have made others since.
+const MIN_CANDIDATES: usize = 32;
+const CANDIDATES_PER_CALL: usize = 2;
 
-/// Signs lost calls that say what calls of the session have said. Returns the last call's token, if it
-/// was found.
+/// Signs unsigned calls whose content is that of a stored call of the session. Returns the token of the
+/// last call, if it was found.
 async fn by_content(
     app: &App,
     owner: Owner,
@@ -120,16 +120,15 @@ async fn by_content(
     trace: &Trace,
     mut lost: Vec<usize>,
 ) -> Option<String> {
-    let contents = OnceLock::new();
+    // Most sessions have no calls in the store, and their contents need not be hashed.
+    if !app.store.has_calls(owner, &trace.names).await {
+        return None;
+    }
+    let contents = Contents::of(request);
     let mut listings = vec![Vec::new(); trace.names.len()];
-    {
-        let request = &*request;
-        let different = || &*contents.get_or_init(|| Contents::of(request)).different;
-        let wanted = Wanted { owner, maps: &trace.names, parts: &different };
-        for it in app.store.in_parts(wanted).await {
-            let content = different()[it.part].name.clone();
-            listings[it.map].push(known(it, content));
-        }
+    for found in app.store.find_calls(owner, &trace.names, &contents.different).await {
+        let (session, content) = (found.session, contents.different[found.content].key.clone());
+        listings[session].push(known(found, content));
     }
     // What goes by all names is this conversation's; what goes by one may be another's that began
     // alike, or that of a helper with the same session.
@@ -139,7 +138,9 @@ async fn by_content(
         listings.insert(0, both.cloned().collect());
     }
     let tokens: HashSet<&str> = listings.iter().flatten().map(|it| it.token.as_str()).collect();
-    let contents = contents.into_inner().filter(|_| !tokens.is_empty())?;
+    if tokens.is_empty() {
+        return None;
+    }
     let said = request.calls().zip(contents.all).map(|(call, content)| {
         let token = Some(call_token(&call.id)).filter(|it| is_own(it) && tokens.contains(it));
         Said { content, token: token.map(str::to_owned) }
@@ -159,10 +160,12 @@ async fn by_content(
     said.pop().and_then(|said| said.token)
 }
 
-/// What the calls of a request say, one after the other, and each thing once.
+/// Fingerprints of the calls of a request.
 struct Contents {
+    /// One per call, in order.
     all: Vec<String>,
-    different: Vec<Part>,
+    /// Each once.
+    different: Vec<Content>,
 }
 
 impl Contents {
@@ -171,11 +174,11 @@ impl Contents {
         let mut sorted: Vec<&String> = all.iter().collect();
         sorted.sort_unstable();
         let alike = sorted.chunk_by(|one, other| one == other);
-        let part = |alike: &[&String]| Part {
-            name: alike[0].clone(),
-            most: LATEST.max(TIMES * alike.len()),
+        let content = |alike: &[&String]| Content {
+            key: alike[0].clone(),
+            limit: MIN_CANDIDATES.max(CANDIDATES_PER_CALL * alike.len()),
         };
-        let different = alike.map(part).collect();
+        let different = alike.map(content).collect();
         Self { all, different }
     }
 }
@@ -213,14 +216,13 @@ async fn sign(
     signed
 }
 
-/// A call that was kept: what it says, and the one before it.
-fn known(Listed { id, note, .. }: Listed, content: String) -> Known {
-    let before = match note.as_str() {
+fn known(FoundCall { token, previous, .. }: FoundCall, content: String) -> Known {
+    let before = match previous.as_str() {
         "" => Before::Nothing,
         UNKNOWN => Before::Unknown,
-        _ => Before::Token(note),
+        _ => Before::Token(previous),
     };
-    Known { token: id, content, before }
+    Known { token, content, before }
 }
 
 /// Four lines: the back end, the model, the signature, the tool.

@@ -37,8 +37,8 @@ fn now() -> i64 {
 /// Kinds and ids of all that sessions keep, and for how many seconds still.
 fn left(file: &File) -> BTreeMap<String, i64> {
     let file = rusqlite::Connection::open(file.path()).unwrap();
-    let all = "SELECT kind || ' ' || id, until FROM entry WHERE kind IN ('answer', 'shared', 'conversation', 'tools')
-        UNION ALL SELECT kind || ' ' || id, until FROM list";
+    let all = "SELECT kind || ' ' || id, expires FROM entry
+        WHERE kind IN ('answer', 'shared', 'conversation', 'tools', 'log')";
     let mut rows = file.prepare(all).unwrap();
     let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? / 1000 - now())));
     rows.unwrap().map(Result::unwrap).collect()
@@ -47,11 +47,9 @@ fn left(file: &File) -> BTreeMap<String, i64> {
 /// Makes all of it older.
 fn age(file: &File, seconds: i64) {
     let file = rusqlite::Connection::open(file.path()).unwrap();
-    file.execute("UPDATE list SET until = until - 1000 * ?1", [seconds]).unwrap();
-    file.execute("UPDATE entry SET until = until - 1000 * ?1 WHERE kind <> 'own'", [seconds])
-        .unwrap();
+    file.execute("UPDATE entry SET expires = expires - 1000 * ?1", [seconds]).unwrap();
     let mut rows = file
-        .prepare("SELECT number, value FROM entry WHERE kind IN ('answer', 'conversation')")
+        .prepare("SELECT seq, value FROM entry WHERE kind IN ('answer', 'conversation')")
         .unwrap();
     let rows = rows.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?)));
     for (number, value) in rows.unwrap().map(Result::unwrap) {
@@ -62,7 +60,7 @@ fn age(file: &File, seconds: i64) {
             let then: i64 = value[start..start + length].parse().unwrap();
             value.replace_range(start..start + length, &(then - seconds).to_string());
         }
-        file.execute("UPDATE entry SET value = ?1 WHERE number = ?2", (value.as_bytes(), number))
+        file.execute("UPDATE entry SET value = ?1 WHERE seq = ?2", (value.as_bytes(), number))
             .unwrap();
     }
 }

@@ -32,9 +32,7 @@ impl File {
     /// Its entries as anybody can read them: kind and value.
     fn entries(&self) -> Vec<(String, String)> {
         let file = rusqlite::Connection::open(self.path()).unwrap();
-        let mut rows = file
-            .prepare("SELECT kind, CAST(value AS TEXT) FROM entry WHERE kind <> 'own'")
-            .unwrap();
+        let mut rows = file.prepare("SELECT kind, CAST(value AS TEXT) FROM entry").unwrap();
         let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         rows.map(Result::unwrap).collect()
     }

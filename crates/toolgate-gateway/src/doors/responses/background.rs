@@ -113,10 +113,10 @@ impl Task {
                 shown.push(event, encoder.settings(), &[]);
             }
             self.keeper.keep_events(&self.id, &shown, encoder.settings());
-            app.store.settle().await;
+            app.store.flush().await;
         }
         app.live.end(owner, &self.id);
-        app.store.delete(owner, Kind::Live, &self.id).await;
+        app.store.delete(owner, Kind::Live, &self.id);
     }
 
     /// Waits until somebody cancels or deletes the answer; tells others meanwhile that it is made.
@@ -135,7 +135,7 @@ impl Task {
             let record = self.record().await;
             let is_wanted =
                 record.is_some_and(|it| status(&it.answer).as_deref() != Some(CANCELLED));
-            if !is_wanted && !store.is_away() {
+            if !is_wanted && !store.is_degraded() {
                 return;
             }
             say_alive(&self.visit, &self.id, self.live.status());
@@ -250,7 +250,7 @@ pub(super) async fn cancel_elsewhere(visit: &Visit, id: &str, object: Bytes) -> 
     if let Some(record) = Record::get(app, owner, id).await {
         record.put_answer(app, owner, id, &cancelled);
     }
-    app.store.settle().await;
+    app.store.flush().await;
     Bytes::from(cancelled.json)
 }
 
@@ -273,7 +273,7 @@ pub(super) async fn events(visit: &Visit, id: &str) -> Option<Bytes> {
         // In this order: an end between the two looks is not missed.
         let is_elsewhere = elsewhere(&visit.app, owner, id).await.is_some();
         let events = session::events(&visit.app, owner, id).await;
-        if events.is_some() || !is_elsewhere || store.is_away() {
+        if events.is_some() || !is_elsewhere || store.is_degraded() {
             return events;
         }
         tokio::time::sleep(LOOK).await;

@@ -126,7 +126,7 @@ pub(super) async fn create(visit: &Visit, request: Request<Incoming>) -> Result<
     conversation.set_head(&head);
     conversation.add(&said(&items));
     conversation.set_tools(&given.tools).await;
-    visit.app.store.settle().await;
+    visit.app.store.flush().await;
     Ok(shown(&conversation, &head).await)
 }
 
@@ -151,7 +151,7 @@ pub(super) async fn update(
     }
     conversation.set_head(&head);
     conversation.set_tools(&given.tools).await;
-    visit.app.store.settle().await;
+    visit.app.store.flush().await;
     Ok(shown(&conversation, &head).await)
 }
 
@@ -194,7 +194,7 @@ pub(super) async fn add(
     check_ids(&items, taken.iter().filter_map(|item| id_of(item)).collect())?;
     conversation.set_head(&head);
     conversation.add(&said(&items));
-    visit.app.store.settle().await;
+    visit.app.store.flush().await;
     Ok(answer(list(&items, false)))
 }
 
@@ -221,7 +221,7 @@ pub(super) async fn remove(visit: &Visit, id: &str, item: &str) -> Result<Reply,
     if !all(&conversation).await.iter().any(|it| id_of(it).as_deref() == Some(item)) {
         return Err(no_item(item));
     }
-    conversation.remove(item);
-    visit.app.store.settle().await;
+    conversation.remove(item).await;
+    visit.app.store.flush().await;
     Ok(shown(&conversation, &head).await)
 }

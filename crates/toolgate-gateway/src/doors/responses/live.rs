@@ -150,21 +150,17 @@ pub(crate) async fn progress(app: &App, owner: Owner, id: &str) -> Option<&'stat
 /// How far another gateway is with this answer; `None`: it makes none.
 pub(super) async fn elsewhere(app: &App, owner: Owner, id: &str) -> Option<&'static str> {
     let store = &app.store;
-    // What one that was killed has left says nothing.
-    if store.is_alone().await {
-        return None;
-    }
     match store.get_one(owner, Kind::Live, id).await {
         Some(status) if status == IN_PROGRESS => Some(IN_PROGRESS),
         Some(_) => Some(QUEUED),
-        None => store.is_away().then_some(QUEUED),
+        None => store.is_degraded().then_some(QUEUED),
     }
 }
 
 /// Waits, not for ever, until no other gateway makes an answer.
 pub(super) async fn ended_elsewhere(app: &App, owner: Owner, id: &str) {
     let ended = async {
-        while !app.store.is_away() && elsewhere(app, owner, id).await.is_some() {
+        while !app.store.is_degraded() && elsewhere(app, owner, id).await.is_some() {
             tokio::time::sleep(LOOK).await;
         }
     };

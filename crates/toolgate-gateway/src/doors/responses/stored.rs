@@ -45,7 +45,7 @@ pub(super) async fn retrieve(visit: &Visit, id: &str, query: &str) -> Result<Rep
     }
     let events = match background::events(visit, id).await {
         Some(events) => from(&events, after),
-        None if visit.app.store.is_away() => return Err(away().into()),
+        None if visit.app.store.is_degraded() => return Err(away().into()),
         None => match background::broken_off(visit, id, after).await {
             Some(events) => Bytes::from(events),
             None => return Err(wrong(NOT_STREAMED)),

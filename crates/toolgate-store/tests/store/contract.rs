@@ -1,12 +1,10 @@
 //! What every store must do, as the documentation of the crate promises it.
 
-#[allow(dead_code, clippy::allow_attributes, reason = "shared by several test programs")]
-mod support;
-
 use std::time::Duration;
 
-use support::{Folder, LONG, bytes, contents, names, open, options, texts};
 use toolgate_store::{Call, Kind, Location, Options, Owner, Stamp, Store};
+
+use super::support::{Folder, LONG, bytes, contents, names, open, options, texts};
 
 fn owners(name: &str) -> [Owner; 2] {
     [Owner::of(&format!("{name} one")), Owner::of(&format!("{name} two"))]

@@ -1,0 +1,1 @@
+//! Failures of disks, locks, files and servers.
