@@ -93,7 +93,7 @@ fn valkey() -> anyhow::Result<Verdict> {
         command.args(["valkey", "--", "--ignored"]);
         run(command.env("TOOLGATE_TEST_VALKEY", format!("redis://127.0.0.1:{port}")))
     };
-    let verdict = tests(&["--lib"]).and_then(|_| tests(&["--test", "sessions"]));
+    let verdict = tests(&["--test", "store"]).and_then(|_| tests(&["--test", "sessions"]));
     server.kill()?;
     server.wait()?;
     verdict

@@ -90,6 +90,7 @@ impl Write {
 pub(crate) struct Batch {
     pub(crate) writes: Vec<Write>,
     waiters: Vec<oneshot::Sender<()>>,
+    taken: Instant,
 }
 
 /// The queue. Shared by serving threads and the writer.
@@ -242,7 +243,9 @@ impl Queue {
 
     /// Whether commits have failed for longer than flushes wait, so that recent writes cannot be read.
     pub(crate) fn is_degraded(&self) -> bool {
-        self.lock().failing_since.is_some_and(|since| since.elapsed() >= self.grace)
+        let state = self.lock();
+        let is_over = |since: Instant| state.is_unconfirmed_logged || since.elapsed() >= self.grace;
+        state.failing_since.is_some_and(is_over)
     }
 
     /// Number of writes that are not committed.
@@ -292,7 +295,7 @@ impl Queue {
         state.in_flight_bytes = std::mem::take(&mut state.queued_bytes);
         state.in_flight_keys = std::mem::take(&mut state.queued_keys);
         state.since = None;
-        Batch { writes, waiters: std::mem::take(&mut state.waiters) }
+        Batch { writes, waiters: std::mem::take(&mut state.waiters), taken: Instant::now() }
     }
 
     /// A batch is committed, but for `rejected` writes that the store can never take.
@@ -324,7 +327,7 @@ impl Queue {
     pub(crate) fn failed(&self, batch: &mut Batch, error: &dyn Display) {
         let mut state = self.lock();
         let is_first = state.failing_since.is_none();
-        state.failing_since.get_or_insert_with(Instant::now);
+        state.failing_since.get_or_insert(batch.taken);
         if self.grace.is_zero() {
             batch.waiters.clear();
             state.waiters.clear();

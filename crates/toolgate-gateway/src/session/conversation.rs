@@ -240,7 +240,7 @@ impl Conversation<'_> {
                     store.put(self.owner, Kind::Tools, self.id, kept, self.keep());
                 }
             }
-            Tools::Clear => drop(store.delete(self.owner, Kind::Tools, self.id)),
+            Tools::Clear => store.delete(self.owner, Kind::Tools, self.id),
             Tools::Set(Sticky { dialect, tools, choice }) => {
                 let mut out = vec![log::tag_of(*dialect), b'{'];
                 write::key(&mut out, "tools");

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use toolgate_store::{Call, Kind, Location, Options, Owner, Stamp, Store};
 
+use super::faults::refused_for_a_while;
 use super::support::{Folder, LONG, bytes, contents, names, open, options, texts};
 
 fn owners(name: &str) -> [Owner; 2] {
@@ -262,6 +263,7 @@ async fn valkey_holds_the_contract() {
     two.delete(owner, Kind::Answer, "a");
     assert!(two.flush().await);
     assert_eq!(one.get_one(owner, Kind::Answer, "a").await, None);
+    refused_for_a_while(&location).await;
 }
 
 /// Processes on one file see each other's confirmed writes.
