@@ -6,6 +6,7 @@ mod harness;
 
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use futures_util::{SinkExt as _, StreamExt as _};

@@ -11,6 +11,7 @@
 mod sessions {
     mod ageing;
     mod background;
+    mod chains;
     mod compaction;
     mod conversations;
     mod crowded;

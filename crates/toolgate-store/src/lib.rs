@@ -52,7 +52,7 @@
 //! # Deletes
 //!
 //! When a delete is confirmed, the text is gone from the SQLite file and from its write-ahead log. If
-//! another process reads the log at that moment, it is gone with the next checkpoint.
+//! another process reads the log at that moment, it is gone with the next commit.
 
 mod cache;
 mod key;

@@ -32,6 +32,8 @@ const MAX_BATCH_DELAY_BYTES: usize = 1 << 20;
 pub(crate) const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bound on the bytes of all unconfirmed writes.
 pub(crate) const MAX_QUEUED_BYTES: u64 = 64 << 20;
+/// Bound on the bytes of unconfirmed writes in a very small store.
+pub(crate) const MIN_QUEUED_BYTES: u64 = 1 << 20;
 /// Approximate cost of a queued write beside its text.
 const WRITE_OVERHEAD: usize = 128;
 

@@ -100,18 +100,18 @@ pub const SETTINGS: &[Setting] = &[
         "store",
         &["TOOLGATE_STORE"],
         "\"auto\"",
-        "Where state is kept: \"memory\", \"sqlite:PATH\" (a relative PATH in this file starts at this\n\
-         file's folder), \"redis://USER:PASSWORD@HOST:PORT/DB\" (a Valkey\n\
-         or Redis server, for many gateways; rediss:// with TLS), or \"auto\": one SQLite file in the\n\
-         user's state directory ($XDG_STATE_HOME or ~/.local/state, toolgate/state.db), and memory when\n\
-         the simulator answers.",
+        "Where state is kept: \"memory\", \"sqlite:PATH\" (a relative PATH in this file starts at the\n\
+         file's folder), \"redis://USER:PASSWORD@HOST:PORT/DB\" (a Valkey or Redis server, for several gateways; rediss:// with TLS), \"off\" (nowhere), or \"auto\": one\n\
+         SQLite file in the user's state directory ($XDG_STATE_HOME or ~/.local/state,\n\
+         toolgate/state.db), and memory with the built-in simulator.",
     ),
     number(
         "store_mib",
         &["TOOLGATE_STORE_MIB"],
         "256",
         (1, 1 << 24),
-        "The most that the store may hold, in MiB; the oldest goes first. A server has its own limit.",
+        "Maximum size of the store in MiB. Beyond that, the client key that uses most loses its oldest\n\
+         entries first. A server has its own limit.",
     ),
     setting(
         "log",

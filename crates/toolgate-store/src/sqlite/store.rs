@@ -12,7 +12,7 @@ use super::read::{Reader, Readers};
 use super::writer::{CloseOnDrop, Writer};
 use crate::cache::Cache;
 use crate::key::{Key, Kind, Owner};
-use crate::queue::{CONFIRM_TIMEOUT, Change, Queue, Write};
+use crate::queue::{CONFIRM_TIMEOUT, Change, MIN_QUEUED_BYTES, Queue, Write};
 use crate::store::{Content, FoundCall, Item, OpenError, Options};
 
 /// A SQLite file, its writer thread and its readers.
@@ -37,7 +37,8 @@ impl Sqlite {
             place: path.display().to_string(),
             reason: error.to_string(),
         };
-        let queue = Arc::new(Queue::new(place, max_bytes, CONFIRM_TIMEOUT, metrics.clone()));
+        let max_queued = max_bytes.max(MIN_QUEUED_BYTES);
+        let queue = Arc::new(Queue::new(place, max_queued, CONFIRM_TIMEOUT, metrics.clone()));
         let writer = Writer::new(Arc::clone(&queue), database, path.to_owned(), metrics);
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(failed)?;

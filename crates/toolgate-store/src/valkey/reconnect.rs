@@ -15,7 +15,7 @@ use crate::Metrics;
 use crate::key::Stamp;
 use crate::memory::Memory;
 use crate::now_millis;
-use crate::queue::{Change, MAX_QUEUED_BYTES, Queue, Write};
+use crate::queue::{Change, MAX_QUEUED_BYTES, MIN_QUEUED_BYTES, Queue, Write};
 use crate::store::{Item, Options};
 
 /// How long the server may take to respond.
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Server {
 
 impl Server {
     pub(super) fn new(client: Client, place: String, options: &Options) -> Self {
-        let max_bytes = options.max_bytes.min(MAX_QUEUED_BYTES);
+        let max_bytes = options.max_bytes.clamp(MIN_QUEUED_BYTES, MAX_QUEUED_BYTES);
         let metrics = options.metrics.clone();
         Self {
             client,
