@@ -156,8 +156,10 @@ impl Queue {
         let mut state = self.lock();
         let total = state.queued_bytes + state.in_flight_bytes + bytes;
         if total as u64 > self.max_bytes || state.is_closed {
+            let is_first = !std::mem::replace(&mut state.is_drop_logged, true);
+            drop(state);
             self.metrics.lost.inc();
-            if !std::mem::replace(&mut state.is_drop_logged, true) {
+            if is_first {
                 tracing::error!(store = self.place, "write queue full, dropping writes");
             }
             return;
@@ -231,9 +233,9 @@ impl Queue {
             return true;
         }
         self.metrics.unconfirmed.inc();
-        let mut state = self.lock();
+        let is_logged = std::mem::replace(&mut self.lock().is_unconfirmed_logged, true);
         // Where a server is away, the loss of the connection is logged.
-        if !self.grace.is_zero() && !std::mem::replace(&mut state.is_unconfirmed_logged, true) {
+        if !self.grace.is_zero() && !is_logged {
             tracing::error!(
                 store = self.place,
                 "store unwritable for {} s: continuing without durability; recent state is lost if this process exits",

@@ -5,16 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 use tokio::sync::Semaphore;
 
-use crate::key::{Kind, OwnerHasher, STAMP_LEN, Stamp};
+use crate::key::{Kind, Owner, OwnerHasher, STAMP_LEN, Stamp};
 use crate::now_millis;
 use crate::store::{Content, FoundCall, Item, newest};
-use crate::{Owner, queue::CONFIRM_TIMEOUT};
 
 /// Maximum number of read-only connections.
 const MAX_READERS: usize = 4;
+/// How long a read waits for locks, which others hold for a moment when they open or close the file.
+const READ_BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Pool of read-only connections.
 #[derive(Debug)]
@@ -50,7 +51,11 @@ impl Readers {
                 None => Reader::open(&path, owners)?,
             };
             let found = read(&reader)?;
-            idle.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+            let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
+            // The permit of a read whose caller left may have been given to another.
+            if idle.len() < MAX_READERS {
+                idle.push(reader);
+            }
             Ok(found)
         });
         // A connection that failed is dropped, and another one opened for the next read.
@@ -68,8 +73,10 @@ pub(super) struct Reader {
 
 impl Reader {
     fn open(path: &Path, owners: OwnerHasher) -> rusqlite::Result<Self> {
-        let connection = Connection::open(path)?;
-        connection.busy_timeout(CONFIRM_TIMEOUT.min(Duration::from_secs(1)))?;
+        // Readers share the index of the log with the writer, and therefore open it for writing, too.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(READ_BUSY_TIMEOUT)?;
         connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048")?;
         Ok(Self { connection, owners })
     }

@@ -38,7 +38,12 @@ impl Writer {
     /// Commits until the queue is closed.
     pub(super) async fn run(mut self) {
         while let Some(batch) = self.queue.next_batch().await {
-            self.commit(batch).await;
+            if batch.writes.is_empty() {
+                // A flush that waited for the batch before.
+                self.queue.committed(batch, 0);
+            } else {
+                self.commit(batch).await;
+            }
         }
         self.queue.abandon();
     }

@@ -21,7 +21,7 @@ impl Names {
     }
 
     fn owner(&self, owner: Owner) -> String {
-        self.0.name(owner).iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{:032x}", u128::from_be_bytes(self.0.name(owner)))
     }
 
     pub(super) fn entry(&self, owner: Owner, kind: Kind, id: &str) -> String {
