@@ -18,6 +18,7 @@ mod sessions {
     mod deleted;
     mod isolation;
     mod listed;
+    mod locked;
     mod mixed;
     mod replicas;
     mod shared;
