@@ -1,22 +1,20 @@
 //! The connection to the server: shared state, loss, and return of what the server has lost.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, RedisResult};
+use redis::{AsyncConnectionConfig, Client, Pipeline, RedisResult};
 use tokio::sync::watch;
 
-use super::command::{Names, decode_item, encode_item, member};
+use super::command::{Names, encode_item, member};
 use crate::Metrics;
-use crate::key::Stamp;
+use crate::key::STAMP_LEN;
 use crate::memory::Memory;
 use crate::now_millis;
 use crate::queue::{Change, MAX_QUEUED_BYTES, MIN_QUEUED_BYTES, Queue, Write};
-use crate::store::{Item, Options};
+use crate::store::Options;
 
 /// How long the server may take to respond.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -162,7 +160,9 @@ impl Session {
         if run_id.is_empty() || run_id != self.run_id {
             let (names, writes) = (server.names(), server.copy.snapshot());
             for writes in writes.chunks(ENTRIES_PER_RESTORE) {
-                restore(&mut connection, &names, writes).await?;
+                let mut pipe = redis::pipe();
+                writes.iter().for_each(|write| restore(&mut pipe, &names, write));
+                pipe.exec_async(&mut connection).await?;
             }
             self.run_id = run_id;
         }
@@ -201,89 +201,49 @@ async fn run_id(connection: &mut MultiplexedConnection) -> RedisResult<String> {
     Ok(id.unwrap_or_default().to_owned())
 }
 
-/// Replaces a list, unless its length has changed.
-const REPLACE: &str = "if redis.call('LLEN', KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end
+/// Adds the items of ARGV to a list that it does not have, in the order of their stamps.
+const MERGE: &str = "local all = redis.call('LRANGE', KEYS[1], 0, -1)
+local count, has = #all, {}
+local function stamp(item) return string.sub(item, 1, tonumber(ARGV[2])) end
+for _, item in ipairs(all) do has[stamp(item)] = true end
+for at = 3, #ARGV do if not has[stamp(ARGV[at])] then table.insert(all, ARGV[at]) end end
+if #all == count then return end
+-- Byte by byte: how Lua compares strings depends on the locale of the server.
+table.sort(all, function(one, two)
+  for at = 1, tonumber(ARGV[2]) do
+    local a, b = string.byte(one, at), string.byte(two, at)
+    if a ~= b then return a < b end
+  end
+  return false
+end)
 redis.call('DEL', KEYS[1])
-for at = 3, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[at]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1";
+for _, item in ipairs(all) do redis.call('RPUSH', KEYS[1], item) end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])";
 
-/// Returns entries to a server that does not have them. Other gateways may do the same at the same time.
-async fn restore(
-    connection: &mut MultiplexedConnection,
-    names: &Names,
-    writes: &[Write],
-) -> RedisResult<()> {
-    let mut pipe = redis::pipe();
-    let mut lists: Vec<(String, &[Item], i64)> = Vec::new();
-    for Write { key, change, expires } in writes {
-        let (name, left) = (names.key(key), (expires - now_millis()).max(1));
-        let value = match change {
-            Change::Put(value) => value,
-            Change::PutCall(value, index) => {
-                for session in &index.sessions {
-                    let set = names.calls(key.owner, session, &index.content);
-                    let member = member(&key.id, &index.previous);
-                    pipe.cmd("ZADD").arg(&set).arg("NX").arg(index.seq).arg(member).ignore();
-                    pipe.cmd("PEXPIRE").arg(set).arg(left).ignore();
-                }
-                value
+/// Adds the commands that return an entry to a server which may not have it. Other gateways may do the
+/// same at the same time.
+fn restore(pipe: &mut Pipeline, names: &Names, Write { key, change, expires }: &Write) {
+    let (name, left) = (names.key(key), (expires - now_millis()).max(1));
+    let value = match change {
+        Change::Put(value) => value,
+        Change::PutCall(value, index) => {
+            for session in &index.sessions {
+                let set = names.calls(key.owner, session, &index.content);
+                let member = member(&key.id, &index.previous);
+                pipe.cmd("ZADD").arg(&set).arg("NX").arg(index.seq).arg(member).ignore();
+                pipe.cmd("PEXPIRE").arg(set).arg(left).ignore();
             }
-            Change::Append(items) => {
-                lists.push((name, items, left));
-                continue;
+            value
+        }
+        Change::Append(items) => {
+            let merge = pipe.cmd("EVAL").arg(MERGE).arg(1).arg(name).arg(left).arg(STAMP_LEN);
+            for item in items {
+                merge.arg(encode_item(item));
             }
-            Change::Erase(_) | Change::Delete => continue,
-        };
-        let set = pipe.cmd("SET").arg(name).arg(&value[..]);
-        set.arg("NX").arg("PX").arg(left).ignore();
-    }
-    if !pipe.is_empty() {
-        pipe.exec_async(connection).await?;
-    }
-    restore_lists(connection, lists).await
-}
-
-async fn restore_lists(
-    connection: &mut MultiplexedConnection,
-    mut lists: Vec<(String, &[Item], i64)>,
-) -> RedisResult<()> {
-    while !lists.is_empty() {
-        let mut pipe = redis::pipe();
-        for (name, ..) in &lists {
-            pipe.cmd("LRANGE").arg(name).arg(0).arg(-1);
+            merge.ignore();
+            return;
         }
-        let there: Vec<Vec<Bytes>> = pipe.query_async(connection).await?;
-        let mut pipe = redis::pipe();
-        let mut sent = Vec::new();
-        for ((name, items, left), there) in lists.into_iter().zip(there) {
-            let Some(all) = united(&there, items) else { continue };
-            let eval = pipe.cmd("EVAL").arg(REPLACE).arg(1).arg(&name);
-            eval.arg(there.len()).arg(left);
-            for item in &all {
-                eval.arg(encode_item(item));
-            }
-            sent.push((name, items, left));
-        }
-        if sent.is_empty() {
-            return Ok(());
-        }
-        let done: Vec<i64> = pipe.query_async(connection).await?;
-        let again = sent.into_iter().zip(done).filter(|(_, done)| *done == 0);
-        lists = again.map(|(list, _)| list).collect();
-    }
-    Ok(())
-}
-
-/// Two lists as one, in the order of their stamps; `None` if the first has all items.
-fn united(there: &[Bytes], here: &[Item]) -> Option<Vec<Item>> {
-    let mut all: Vec<Item> = there.iter().filter_map(decode_item).collect();
-    let mut seen: HashSet<Stamp> = all.iter().map(|item| item.stamp).collect();
-    let count = all.len();
-    all.extend(here.iter().filter(|item| seen.insert(item.stamp)).cloned());
-    if all.len() == count {
-        return None;
-    }
-    all.sort_by_key(|item| item.stamp);
-    Some(all)
+        Change::Erase(_) | Change::Delete => return,
+    };
+    pipe.cmd("SET").arg(name).arg(&value[..]).arg("NX").arg("PX").arg(left).ignore();
 }
