@@ -13,9 +13,8 @@ use toolgate_core::canon::{Failure, FailureKind};
 use crate::config::Config;
 
 /// Checks what HTTP asks of every request: one Host, and no expectation that is not known.
-pub(crate) fn check_protocol<B>(request: &Request<B>) -> Result<(), (StatusCode, Failure)> {
-    let refused =
-        |status, message: &str| Err((status, Failure::new(FailureKind::InvalidRequest, message)));
+pub(crate) fn check_protocol<B>(request: &Request<B>) -> Result<(), (StatusCode, &'static str)> {
+    let refused = |status, message| Err((status, message));
     let mut hosts = request.headers().get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
         (Some(host), None) => {

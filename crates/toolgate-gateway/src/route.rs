@@ -271,8 +271,8 @@ async fn route(
     let current = app.current();
     let config = &current.config;
     let on = Routing { app: Arc::clone(&app), line, request_id, dialect };
-    if let Err((status, failure)) = origin::check_protocol(&request) {
-        return on.refused(&failure, Some(status));
+    if let Err((status, message)) = origin::check_protocol(&request) {
+        return on.refused(&Failure::new(FailureKind::InvalidRequest, message), Some(status));
     }
     let length = head_length(&request);
     if length > config.limits.header {

@@ -101,9 +101,10 @@ pub const SETTINGS: &[Setting] = &[
         &["TOOLGATE_STORE"],
         "\"auto\"",
         "Where state is kept: \"memory\", \"sqlite:PATH\" (a relative PATH in this file starts at the\n\
-         file's folder), \"redis://USER:PASSWORD@HOST:PORT/DB\" (a Valkey or Redis server, for several gateways; rediss:// with TLS), \"off\" (nowhere), or \"auto\": one\n\
-         SQLite file in the user's state directory ($XDG_STATE_HOME or ~/.local/state,\n\
-         toolgate/state.db), and memory with the built-in simulator.",
+         file's folder), \"redis://USER:PASSWORD@HOST:PORT/DB\" (a Valkey or Redis server, for several\n\
+         gateways; rediss:// with TLS), \"off\" (nowhere), or \"auto\": one SQLite file in the user's\n\
+         state directory ($XDG_STATE_HOME or ~/.local/state, toolgate/state.db), and memory with the\n\
+         built-in simulator.",
     ),
     number(
         "store_mib",
