@@ -146,27 +146,32 @@ impl<'t> Reader<'t> {
         } else {
             (&mut other, first.items.as_ref())
         };
+        let copies = longer.len() - shorter;
+        let rest = match rest {
+            Some(rest) if self.may_copy(copies, |max| rest.bulk_up_to(max)) => Some(rest),
+            Some(_) => {
+                let detail = "too large to be written into each of `prefixItems`; it is said for the items after them only";
+                self.findings.push(place, "items", Effect::Cut, detail);
+                None
+            }
+            None => None,
+        };
         // A long list stays where it is while short ones are merged into it.
         let stays = first_is_longer && rest.is_none();
         let tail = if stays { Vec::new() } else { longer.split_off(shorter) };
+        self.findings.work += tail.len();
         for (mine, other) in prefix.iter_mut().zip(other) {
             let both = std::mem::take(mine);
             *mine = self.merge_unequal(both, other, "prefixItems");
         }
-        match rest {
-            Some(rest) if self.may_copy(tail.len(), |max| rest.bulk_up_to(max)) => {
-                for item in tail {
-                    let (a, b) =
-                        if first_is_longer { (item, rest.clone()) } else { (rest.clone(), item) };
-                    prefix.push(self.merge_unequal(a, b, "prefixItems"));
+        for item in tail {
+            prefix.push(match rest {
+                Some(rest) if first_is_longer => {
+                    self.merge_unequal(item, rest.clone(), "prefixItems")
                 }
-            }
-            Some(_) => {
-                let detail = "too large to be written into each of `prefixItems`; it is said for the items after them only";
-                self.findings.push(place, "items", Effect::Cut, detail);
-                prefix.extend(tail);
-            }
-            None => prefix.extend(tail),
+                Some(rest) => self.merge_unequal(rest.clone(), item, "prefixItems"),
+                None => item,
+            });
         }
         Array {
             prefix,
