@@ -182,3 +182,17 @@ fn arguments_that_do_not_fit_a_hosted_call_are_not_lost() {
         assert_eq!(told.unary["output"][0]["type"], "apply_patch_call", "{}", told.unary);
     }
 }
+
+/// The parts as they were written are looked for once a chunk, not once a candidate.
+#[test]
+fn many_candidates_with_parts_of_geminis_own_are_read_in_time() {
+    let candidate = r#"{"index":0,"content":{"parts":[{"executableCode":{"code":"1"}}]}}"#;
+    let chunk = format!(r#"{{"candidates":[{}]}}"#, vec![candidate; 20_000].join(","));
+    let mut whole = Assembler::default();
+    let mut decoder = StreamDecoder::new(Arc::new(exchange()), IdGen::new(7));
+    decoder.feed(format!("data: {chunk}\r\n\r\n").as_bytes(), &mut whole);
+    let end = "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\r\n\r\n";
+    decoder.feed(end.as_bytes(), &mut whole);
+    decoder.finish(&mut whole);
+    assert_eq!(whole.finish().unwrap().items.len(), 20_000);
+}

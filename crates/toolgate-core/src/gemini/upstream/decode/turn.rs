@@ -150,12 +150,12 @@ impl Turn {
             self.blocked = Some(reason);
             self.message = message;
         }
+        let written = OnceCell::new();
         for (position, candidate) in candidates.into_iter().enumerate() {
             let index = candidate.index.as_ref().map_or(position as u64, |it| it.0);
             if index == 0 {
-                let written = OnceCell::new();
                 let raw = |part: usize| {
-                    let parts = written.get_or_init(|| raw_parts(json, position));
+                    let parts = written.get_or_init(|| raw_parts(json)).get(position)?;
                     parts.get(part).map(Raw::borrowed)
                 };
                 self.candidate(candidate, &raw, sink);

@@ -217,12 +217,13 @@ impl<'de> Deserialize<'de> for Count {
 }
 
 /// The parts of a chunk's candidates as they were written, for those that must go back so.
-pub(super) fn raw_parts(chunk: &str, candidate: usize) -> Vec<Raw<'_>> {
-    let read = || {
-        let chunk: Whole<'_> = serde_json::from_str(chunk).ok()?;
-        chunk.candidates?.into_iter().nth(candidate)?.content?.parts
-    };
-    read().unwrap_or_default()
+pub(super) fn raw_parts(chunk: &str) -> Vec<Vec<Raw<'_>>> {
+    let chunk: Option<Whole<'_>> = serde_json::from_str(chunk).ok();
+    let candidates = chunk.and_then(|chunk| chunk.candidates).unwrap_or_default();
+    candidates
+        .into_iter()
+        .map(|candidate| candidate.content.and_then(|content| content.parts).unwrap_or_default())
+        .collect()
 }
 
 mirror! {
