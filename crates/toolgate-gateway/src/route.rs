@@ -251,7 +251,7 @@ fn methods(door: Door, path: &str) -> Option<&'static str> {
         | Door::Metrics
         | Door::Models(_)
         | Door::Ready => Some("GET, HEAD"),
-        Door::Gemini => Some(doors::gemini_methods(path)),
+        Door::Gemini => doors::gemini_methods(path).ok(),
         Door::Responses => doors::responses_methods(path),
         Door::Unknown(_) => None,
     }
@@ -341,6 +341,11 @@ async fn route(
         on.discard(&mut body).await;
     }
     let request = Request::from_parts(head, body);
+    if door == Door::Gemini
+        && let Err(failure) = doors::gemini_methods(request.uri().path())
+    {
+        return on.refused(&failure, None);
+    }
     match allowed {
         None => return on.missing(&asked),
         Some(allowed) if !is_allowed(allowed) => return on.no_method(&asked, allowed),

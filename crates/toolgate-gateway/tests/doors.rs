@@ -128,7 +128,7 @@ async fn errors_do_not_repeat_what_the_client_said() {
         (
             anthropic,
             messages("messages", said(&secret, json!("x"))),
-            " is none of user, assistant, system",
+            "messages[0].role: expected user, assistant or system",
         ),
         (chat, messages("messages", json!(secret)), "messages: expected an array, found a string"),
         (chat, messages("messages", said(&secret, json!("x"))), "messages[0].role: "),

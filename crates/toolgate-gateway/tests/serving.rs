@@ -32,7 +32,7 @@ async fn one_thread() -> Lab {
     Lab::with(SimConfig::scripted(Script::new().text("Done.").times(0)), "threads = 1").await
 }
 
-/// Many tiny messages, the most expensive to translate. The user has the first and the last word.
+/// Many short messages, the most expensive to translate. The user has the first and the last word.
 fn many(model: &str, message: impl Fn(&str) -> Value) -> Vec<Value> {
     (0..=100_000).map(|at| message(if at % 2 == 0 { "user" } else { model })).collect()
 }
@@ -60,7 +60,7 @@ async fn check_others_are_served(path: &str, body: Value) {
 
 #[tokio::test]
 async fn a_large_messages_request_holds_nobody_up() {
-    let messages = many("assistant", |role| json!({"role": role, "content": "a"}));
+    let messages = many("assistant", |role| json!({"role": role, "content": "a".repeat(100)}));
     let body = json!({"model": "gemini-3.6-flash", "max_tokens": 9, "messages": messages});
     check_others_are_served("/v1/messages", body.clone()).await;
     check_others_are_served("/v1/messages/count_tokens", body).await;
@@ -68,7 +68,7 @@ async fn a_large_messages_request_holds_nobody_up() {
 
 #[tokio::test]
 async fn a_large_chat_or_responses_request_holds_nobody_up() {
-    let messages = many("assistant", |role| json!({"role": role, "content": "a"}));
+    let messages = many("assistant", |role| json!({"role": role, "content": "a".repeat(100)}));
     let body = json!({"model": "gemini-3.6-flash", "messages": messages, "stream": true});
     check_others_are_served("/v1/chat/completions", body).await;
     let body = json!({"model": "gemini-3.6-flash", "input": messages});
@@ -77,7 +77,8 @@ async fn a_large_chat_or_responses_request_holds_nobody_up() {
 
 #[tokio::test]
 async fn a_large_gemini_request_holds_nobody_up() {
-    let contents = many("model", |role| json!({"role": role, "parts": [{"text": "a"}]}));
+    let contents =
+        many("model", |role| json!({"role": role, "parts": [{"text": "a".repeat(100)}]}));
     let body = json!({"model": "gemini-3.6-flash", "contents": contents});
     check_others_are_served("/v1/gemini", body).await;
 }

@@ -116,7 +116,9 @@ fn a_stream_byte_by_byte() {
     let sse: String = chunks.map(|chunk| format!("data: {chunk}\r\n\r\n")).concat();
     assert_eq!(String::from_utf8(stream(&pieces, Framing::Sse)).unwrap(), sse);
     let array = format!("[{}]", chunks.join("\n,\r\n"));
-    assert_eq!(String::from_utf8(stream(&pieces, Framing::Array)).unwrap(), array);
+    // Signs of life are white space between the elements.
+    let got = String::from_utf8(stream(&pieces, Framing::Array)).unwrap();
+    assert_eq!(got.replace('\n', ""), array.replace('\n', ""));
 }
 
 #[test]

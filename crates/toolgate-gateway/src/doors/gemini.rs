@@ -228,14 +228,11 @@ pub(crate) async fn native(visit: Visit, request: Request<Incoming>) -> Reply {
     }
 }
 
-/// Methods of one of Gemini's paths. A path that Gemini does not have allows all of them: the handler
-/// refuses it with Google's error.
-pub(crate) fn methods(path: &str) -> &'static str {
-    match read_path(path) {
-        Ok(asked) if !asked.verb.is_empty() => "POST",
-        // Google decides which methods a model has.
-        Ok(_) | Err(_) => "GET, HEAD, POST, PATCH, DELETE",
-    }
+/// Methods of one of Gemini's paths; the error of Google's form where there is no such path.
+pub(crate) fn methods(path: &str) -> Result<&'static str, Failure> {
+    let asked = read_path(path)?;
+    // Google decides which methods a model has.
+    Ok(if asked.verb.is_empty() { "GET, HEAD, POST, PATCH, DELETE" } else { "POST" })
 }
 
 /// Which form the answer will have.

@@ -49,7 +49,7 @@ impl Before {
         let body = |run: &[Said]| {
             let mut out = match run.first()?.dialect {
                 Dialect::Gemini => b"{\"contents\":[".to_vec(),
-                Dialect::Responses => b"{\"model\":\"\",\"input\":[".to_vec(),
+                Dialect::Responses => b"{\"model\":\"stored\",\"input\":[".to_vec(),
                 Dialect::Anthropic | Dialect::Chat => return None,
             };
             for said in run {
@@ -117,7 +117,7 @@ fn decode<'a>(
     options: DecodeOptions<'_>,
 ) -> Result<(Request<'a>, Losses), BadRequest> {
     if dialect == Dialect::Gemini {
-        let decoded = gemini::decode_request(body, "", false, &options)?;
+        let decoded = gemini::decode_request(body, "stored", false, &options)?;
         return Ok((decoded.request, decoded.losses));
     }
     let decoded = responses::decode_request(body, &options)?;

@@ -66,7 +66,7 @@ impl Sticky {
         let (head, name) = match dialect {
             Dialect::Gemini => ("\"contents\":[]", "toolConfig"),
             Dialect::Anthropic | Dialect::Chat | Dialect::Responses => {
-                ("\"model\":\"\",\"input\":[]", "tool_choice")
+                ("\"model\":\"stored\",\"input\":[]", "tool_choice")
             }
         };
         let choice = choice.as_ref().map_or_else(String::new, |it| format!(",\"{name}\":{it}"));

@@ -51,7 +51,7 @@ pub(crate) fn check_items(
     more: &[(&str, Option<&Raw<'_>>)],
     sealer: &Sealer,
 ) -> Result<(), BadRequest> {
-    let mut body = format!("{{\"model\":\"\",\"input\":[{}]", items.join(","));
+    let mut body = format!("{{\"model\":\"stored\",\"input\":[{}]", items.join(","));
     for (name, value) in more {
         if let Some(value) = value {
             body.extend([",\"", name, "\":", value.get()]);

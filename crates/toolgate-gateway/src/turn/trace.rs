@@ -28,6 +28,8 @@ pub(crate) struct Trace {
 const HEADERS: [&str; 3] = ["x-claude-code-session-id", "session-id", "x-session-id"];
 /// The longest name of a session that is believed.
 const LONGEST: usize = 256;
+/// Model name for decoding a request whose model does not matter.
+const NO_MODEL: &str = "unknown";
 /// How much of a conversation's opening tells it from others.
 const OPENING: usize = 2048;
 
@@ -44,7 +46,7 @@ impl Trace {
         let options = DecodeOptions { sealer: &app.sealer };
         let decoded = std::str::from_utf8(body)
             .ok()
-            .and_then(|body| gemini::decode_request(body, "", false, &options).ok());
+            .and_then(|body| gemini::decode_request(body, NO_MODEL, false, &options).ok());
         match decoded {
             Some(decoded) => Self::new(session, &decoded.request, &Echo::Gemini(decoded.echo)),
             None => Self::default(),

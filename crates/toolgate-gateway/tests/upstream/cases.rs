@@ -137,7 +137,10 @@ async fn a_refusal_of_one_model_does_not_rest_the_key() {
         keys
     };
     let keys = keys().await;
-    assert!(keys.iter().any(|key| key == "one") && keys.iter().any(|key| key == "two"), "{keys:?}");
+    assert!(
+        keys.iter().any(|key| key == "client-one") && keys.iter().any(|key| key == "client-two"),
+        "{keys:?}"
+    );
 }
 
 #[tokio::test]
