@@ -273,14 +273,16 @@ impl Queue {
 impl Queue {
     /// Waits for the next batch; `None` once the queue is closed and empty.
     pub(crate) async fn next_batch(&self) -> Option<Batch> {
+        self.is_due().await.then(|| self.take())
+    }
+
+    /// Waits until there is something to commit; `false` once the queue is closed and empty.
+    pub(crate) async fn is_due(&self) -> bool {
         loop {
             let deadline = {
-                let mut state = self.lock();
-                if state.is_due() {
-                    return Some(Self::take(&mut state));
-                }
-                if state.is_closed {
-                    return None;
+                let state = self.lock();
+                if state.is_due() || state.is_closed {
+                    return state.is_due();
                 }
                 state.since.map(|since| since + COMMIT_INTERVAL)
             };
@@ -293,7 +295,9 @@ impl Queue {
         }
     }
 
-    fn take(state: &mut State) -> Batch {
+    /// Takes all that is queued.
+    pub(crate) fn take(&self) -> Batch {
+        let mut state = self.lock();
         let writes = std::mem::take(&mut state.writes);
         state.in_flight = writes.len();
         state.in_flight_bytes = std::mem::take(&mut state.queued_bytes);

@@ -28,6 +28,7 @@ const ITEM_OVERHEAD: usize = 64;
 const SECRET: &str = "store";
 
 const PRAGMAS: &str = "
+    PRAGMA page_size = 8192;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
     PRAGMA foreign_keys = ON;
@@ -177,7 +178,7 @@ impl Database {
         expires: i64,
     ) -> rusqlite::Result<()> {
         let mut insert = self.statement(
-            "INSERT INTO call (entry, owner, session, content, token, previous, expires)
+            "INSERT OR REPLACE INTO call (seq, owner, session, content, token, previous, expires)
              VALUES (?, ?, ?, ?, ?, ?, ?)",
         )?;
         for session in &index.sessions {

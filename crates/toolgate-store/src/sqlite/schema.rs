@@ -46,17 +46,16 @@ const SCHEMA: &str = "
         UNIQUE (entry, stamp)
     ) STRICT;
     CREATE TABLE call (
-        seq INTEGER PRIMARY KEY,
-        entry INTEGER NOT NULL REFERENCES entry (seq) ON DELETE CASCADE,
-        owner BLOB NOT NULL,
+        seq INTEGER NOT NULL REFERENCES entry (seq) ON DELETE CASCADE,
         session TEXT NOT NULL,
+        owner BLOB NOT NULL,
         content TEXT NOT NULL,
         token TEXT NOT NULL,
         previous TEXT NOT NULL,
-        expires INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX call_content ON call (owner, session, content);
-    CREATE INDEX call_entry ON call (entry);
+        expires INTEGER NOT NULL,
+        PRIMARY KEY (seq, session)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX call_content ON call (owner, session, content, seq);
     CREATE TRIGGER entry_added AFTER INSERT ON entry BEGIN
         INSERT INTO usage VALUES (new.owner, new.bytes)
         ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;

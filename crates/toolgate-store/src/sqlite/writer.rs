@@ -11,6 +11,8 @@ use super::files;
 use crate::Metrics;
 use crate::queue::{Backoff, Batch, CONFIRM_TIMEOUT, Queue};
 
+/// How long a turn waits for others to share its transaction.
+const GROUP_DELAY: Duration = Duration::from_millis(1);
 /// Longest delay between attempts to commit.
 const MAX_BACKOFF: Duration = Duration::from_secs(2);
 
@@ -37,7 +39,10 @@ impl Writer {
 
     /// Commits until the queue is closed.
     pub(super) async fn run(mut self) {
-        while let Some(batch) = self.queue.next_batch().await {
+        while self.queue.is_due().await {
+            // This thread has nothing else to do, and its runtime rounds times up to whole milliseconds.
+            std::thread::sleep(GROUP_DELAY);
+            let batch = self.queue.take();
             if batch.writes.is_empty() {
                 // A flush that waited for the batch before.
                 self.queue.committed(batch, 0);
