@@ -6,7 +6,6 @@ mod source;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -225,106 +224,6 @@ fn r171_links_in_documents_are_alive() {
 
 fn beside(file: &Path, path: &str) -> PathBuf {
     file.parent().unwrap().join(path)
-}
-
-const REQUIREMENTS: u32 = 171;
-
-/// How many cases from the field there are under each letter.
-const CASES: [(char, u32); 11] = [
-    ('a', 16),
-    ('b', 5),
-    ('c', 13),
-    ('d', 12),
-    ('e', 6),
-    ('f', 2),
-    ('g', 5),
-    ('h', 3),
-    ('i', 6),
-    ('j', 3),
-    ('k', 5),
-];
-
-/// `r058_…` and `d2_…` say what a test proves: it must exist.
-#[test]
-fn tests_claim_only_what_exists() {
-    for path in files(&root(), "rs") {
-        let code = Source::parse(&fs::read_to_string(&path).unwrap()).code;
-        for name in code.split("fn ").skip(1) {
-            let mut name = name.chars();
-            let letter = name.next().unwrap_or_default();
-            let rest = name.as_str();
-            let digits = rest.len() - rest.trim_start_matches(|it: char| it.is_ascii_digit()).len();
-            if digits == 0 || !rest[digits..].starts_with('_') {
-                continue;
-            }
-            let number: u32 = rest[..digits].parse().unwrap();
-            let most = match letter {
-                'r' => REQUIREMENTS,
-                _ => match CASES.iter().find(|(it, _)| *it == letter) {
-                    Some((_, most)) => *most,
-                    None => continue,
-                },
-            };
-            assert!(
-                (1..=most).contains(&number),
-                "{}: there is no {letter}{number}",
-                relative(&path)
-            );
-        }
-    }
-}
-
-/// Requirements that no test claims, and why.
-const UNCLAIMED: [(RangeInclusive<u32>, &str); 7] = [
-    (76..=84, "tools in other processes are not built"),
-    (104..=110, "interception is not built"),
-    (143..=143, "a time: the bench measures it, and no test asserts one"),
-    (159..=161, "what the tests cover as a whole"),
-    (162..=162, "`cargo xtask clients claude-code`: the counters of its ten steps"),
-    (164..=165, "what need not be done"),
-    (169..=169, "a registry of tools is not built"),
-];
-
-/// Every other requirement is in the name of a test, or in a scenario that real clients play.
-#[test]
-fn every_requirement_is_claimed() {
-    let mut claimed = BTreeSet::new();
-    for path in files(&root().join("crates"), "rs") {
-        let code = Source::parse(&fs::read_to_string(&path).unwrap()).code;
-        for name in code.split("fn ").skip(1).filter_map(|rest| rest.split('(').next()) {
-            let mut last = None;
-            let mut is_range = false;
-            for word in name.split('_') {
-                let number = word.strip_prefix('r').and_then(|it| it.parse::<u32>().ok());
-                match (number, last) {
-                    (Some(to), Some(from)) if is_range => claimed.extend(from..=to),
-                    (Some(number), _) => drop(claimed.insert(number)),
-                    (None, _) => {}
-                }
-                is_range = word == "to";
-                last = number.or_else(|| last.filter(|_| is_range));
-            }
-        }
-    }
-    for path in files(&root().join("clients"), "py") {
-        let text = fs::read_to_string(&path).unwrap();
-        for (at, between) in text.match_indices(" to R") {
-            let from = text[..at].rsplit('R').next().and_then(|it| it.parse::<u32>().ok());
-            let rest = &text[at + between.len()..];
-            let end = rest.find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len());
-            if let (Some(from), Ok(to)) = (from, rest[..end].parse()) {
-                claimed.extend(from..=to);
-            }
-        }
-    }
-    for number in 1..=REQUIREMENTS {
-        let excuse = UNCLAIMED.iter().find(|(range, _)| range.contains(&number));
-        match (claimed.contains(&number), excuse) {
-            (true, None) | (false, Some(_)) => {}
-            (true, Some((_, why))) => panic!("R{number} is claimed, though: {why}"),
-            (false, None) => panic!("no test claims R{number}"),
-        }
-    }
 }
 
 /// The workspace's rules hold in every crate.
