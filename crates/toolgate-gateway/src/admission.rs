@@ -20,25 +20,19 @@ use toolgate_core::canon::{Failure, FailureKind};
 use crate::app::App;
 use crate::auth::Owner;
 use crate::budget::{Budget, Capacity, Full, Reservation};
-use crate::config::Config;
+use crate::config::{Config, TRANSLATION_MULTIPLE};
 use crate::line::{Busy, Line};
 
 /// Largest body that counts as small: 1 MiB.
 pub(crate) const SMALL_BODY: usize = 1 << 20;
 /// Copies of a body that a turn holds: the client's and the one for Gemini.
 const BODY_COPIES: u64 = 2;
-/// Memory that a translation holds at its peak, as a multiple of the body.
-const TRANSLATION_MULTIPLE: u64 = 16;
 /// Maximum time that a request waits for memory or for a decompression place.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Bodies that are decompressed at a time.
 const DECOMPRESSIONS: u64 = 4;
 /// `Retry-After` of a refusal.
 const RETRY_AFTER_MS: u64 = 2000;
-
-/// Minimum of `limits.memory_mib`, as a multiple of `limits.body_mib`: the quarter of it that belongs to
-/// translations of large bodies must have room for one.
-pub(crate) const MEMORY_PER_BODY: u64 = 4 * TRANSLATION_MULTIPLE;
 
 /// Slots and memory of a gateway.
 #[derive(Debug)]

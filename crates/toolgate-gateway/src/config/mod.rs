@@ -14,6 +14,7 @@ mod target;
 pub use example::example;
 pub use models::{Meaning, Models};
 pub use places::{state_folder, user_config_file};
+pub(crate) use resolve::TRANSLATION_MULTIPLE;
 pub use resolve::{
     Clients, Config, ConfigError, Limits, LogFormat, Secret, Sources, StoreKind, Upstream,
     UpstreamAuth, UpstreamKind,

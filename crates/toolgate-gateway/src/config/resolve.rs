@@ -12,7 +12,12 @@ use tracing_subscriber::filter::LevelFilter;
 use super::layers::Layers;
 use super::models::Models;
 use super::places::state_folder;
-use crate::admission::MEMORY_PER_BODY;
+
+/// Memory that the translation of a body may take, as a multiple of the body's size.
+pub(crate) const TRANSLATION_MULTIPLE: u64 = 16;
+/// Minimum of `limits.memory_mib`, as a multiple of `limits.body_mib`: the quarter of it that belongs to
+/// translations of large bodies must have room for one.
+const MEMORY_PER_BODY: u64 = 4 * TRANSLATION_MULTIPLE;
 
 /// Everything that was decided before the first request.
 #[derive(Clone, Debug)]
