@@ -66,8 +66,3 @@ const RUNTIMES: &[&str] = &[
     "tokio",
     "uuid",
 ];
-
-/// Forbidden dependencies that are not removed yet: the crate, the dependency, and the change that will
-/// remove it.
-pub(crate) const EXCEPTIONS: &[(&str, &str, &str)] =
-    &[("toolgate-gateway", "toolgate-sim", "the CLI starts the simulator")];

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 
 use super::graph::{self, Imports};
-use super::layers::{BANNED, DEPENDENCIES, EXCEPTIONS, LAYERED, MAX_FILE_LINES};
+use super::layers::{BANNED, DEPENDENCIES, LAYERED, MAX_FILE_LINES};
 use crate::command::root;
 use crate::run::Verdict;
 use crate::source::{self, Crate, Lines};
@@ -106,17 +106,8 @@ fn check_dependencies(member: &Crate, offences: &mut Vec<String>) -> anyhow::Res
         let is_ours = package.starts_with("toolgate");
         let is_bad =
             banned.contains(&package.as_str()) || (is_ours && !allowed.contains(&package.as_str()));
-        if !is_bad {
-            continue;
-        }
-        match EXCEPTIONS.iter().find(|(from, to, _)| *from == name && to == package) {
-            Some((_, _, until)) => println!("    depends on {package}, until {until}"),
-            None => offences.push(format!("{name} depends on {package}")),
-        }
-    }
-    for (_, package, _) in EXCEPTIONS.iter().filter(|(from, _, _)| *from == name) {
-        if !used.contains(*package) {
-            println!("    the exception for {package} is not needed any more");
+        if is_bad {
+            offences.push(format!("{name} depends on {package}"));
         }
     }
     Ok(())
