@@ -5,7 +5,7 @@ use ring::hmac;
 
 /// Identity of the client key that an entry belongs to.
 ///
-/// A digest of the key, for use within the process. Stores write a [keyed hash](OwnerHasher) of it.
+/// A digest of the key, for use within the process. Stores write a keyed hash of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner([u8; 16]);
 
