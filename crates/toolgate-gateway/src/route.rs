@@ -237,23 +237,23 @@ fn head_length(request: &Request<Incoming>) -> usize {
         .fold(path, |sum, (name, value)| sum + name.as_str().len() + value.as_bytes().len() + 4)
 }
 
-/// The methods of a path; `None` where there is no such path.
-fn methods(door: Door, path: &str) -> Option<&'static str> {
+/// The methods of a path. There is no such path: Google's error for Gemini's endpoints, otherwise `None`.
+fn methods(door: Door, path: &str) -> Result<&'static str, Option<Failure>> {
     match door {
         Door::ChatCompletions
         | Door::CountTokens
         | Door::Messages
         | Door::Native
-        | Door::Telemetry => Some("POST"),
+        | Door::Telemetry => Ok("POST"),
         Door::Dashboard
         | Door::Health
         | Door::Identity
         | Door::Metrics
         | Door::Models(_)
-        | Door::Ready => Some("GET, HEAD"),
-        Door::Gemini => doors::gemini_methods(path).ok(),
-        Door::Responses => doors::responses_methods(path),
-        Door::Unknown(_) => None,
+        | Door::Ready => Ok("GET, HEAD"),
+        Door::Gemini => doors::gemini_methods(path).map_err(Some),
+        Door::Responses => doors::responses_methods(path).ok_or(None),
+        Door::Unknown(_) => Err(None),
     }
 }
 
@@ -288,7 +288,6 @@ async fn route(
     if method == Method::OPTIONS {
         return ops::preflight(config, request.headers());
     }
-    let asked = format!("{method} {}", request.uri().path());
     let allowed = methods(door, request.uri().path());
     let is_allowed = |allowed: &str| allowed.split(", ").any(|it| it == method.as_str());
     let client = match door {
@@ -336,20 +335,18 @@ async fn route(
         | Door::Telemetry
         | Door::Unknown(_) => method == Method::POST,
     };
-    let needs_body = may_need_body && client.is_some() && allowed.is_some_and(is_allowed);
+    let needs_body =
+        may_need_body && client.is_some() && allowed.as_ref().is_ok_and(|it| is_allowed(it));
     if !needs_body {
         on.discard(&mut body).await;
     }
     let request = Request::from_parts(head, body);
-    if door == Door::Gemini
-        && let Err(failure) = doors::gemini_methods(request.uri().path())
-    {
-        return on.refused(&failure, None);
-    }
+    let asked = || format!("{method} {}", request.uri().path());
     match allowed {
-        None => return on.missing(&asked),
-        Some(allowed) if !is_allowed(allowed) => return on.no_method(&asked, allowed),
-        Some(_) => {}
+        Err(None) => return on.missing(&asked()),
+        Err(Some(failure)) => return on.refused(&failure, None),
+        Ok(allowed) if !is_allowed(allowed) => return on.no_method(&asked(), allowed),
+        Ok(_) => {}
     }
     let Some(client) = client else {
         return match door {
@@ -399,6 +396,6 @@ async fn route(
         | Door::Metrics
         | Door::Ready
         | Door::Telemetry
-        | Door::Unknown(_) => on.missing(&asked),
+        | Door::Unknown(_) => on.missing(&asked()),
     }
 }
