@@ -14,8 +14,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
-use toolgate_gateway::config::{Config, Sources};
-use toolgate_gateway::start;
 use toolgate_sim::{Fault, Script, Sim, SimConfig};
 
 fn scripted(fault: Fault) -> SimConfig {
@@ -120,16 +118,8 @@ async fn drip(
 }
 
 async fn before(addr: SocketAddr, settings: &str) -> Lab {
-    let url = format!("http://{addr}");
-    let flags = [
-        ("listen", "--listen", "127.0.0.1:0"),
-        ("upstream.url", "--upstream-url", url.as_str()),
-        ("upstream.api_keys", "--api-key", "test"),
-    ];
-    let file = Some(("test.toml", settings));
-    let config = Config::resolve(&Sources { file, env: &|_| None, flags: &flags }).unwrap();
     let sim = Sim::start(SimConfig::default()).await.unwrap();
-    Lab::of(sim, start(config).await.unwrap())
+    Lab::before(sim, &format!("http://{addr}"), settings).await
 }
 
 const STOP: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Done.\"}],\"role\":\"model\"},\"finishReason\":\"STOP\"}]}\n\n";

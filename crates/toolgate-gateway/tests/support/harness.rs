@@ -42,9 +42,14 @@ impl Lab {
     pub(crate) async fn with(sim: SimConfig, settings: &str) -> Self {
         let sim = Sim::start(sim).await.unwrap();
         let url = sim.url();
+        Self::before(sim, &url, settings).await
+    }
+
+    /// A gateway with settings (TOML) whose upstream is `url`.
+    pub(crate) async fn before(sim: RunningSim, url: &str, settings: &str) -> Self {
         let flags = [
             ("listen", "--listen", "127.0.0.1:0"),
-            ("upstream.url", "--upstream-url", url.as_str()),
+            ("upstream.url", "--upstream-url", url),
             ("upstream.api_keys", "--api-key", "test"),
         ];
         let file = Some(("test.toml", settings));
