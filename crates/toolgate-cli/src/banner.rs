@@ -1,4 +1,4 @@
-//! What a gateway runs on, for people and for logs.
+//! Start report of a gateway: configuration file, upstream and credentials.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

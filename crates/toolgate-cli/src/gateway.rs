@@ -39,7 +39,7 @@ pub(crate) enum Listener {
     Proven {
         /// Address of the connection.
         addr: SocketAddr,
-        /// What the gateway is.
+        /// Verified description of the gateway.
         identity: Identity,
     },
     /// Something that is not a gateway of this user, as far as can be told.

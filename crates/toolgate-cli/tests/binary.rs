@@ -360,7 +360,7 @@ fn a_log_that_is_not_read_holds_nothing_up() {
     assert!(server.log_to_the_end().contains("log entries dropped"));
 }
 
-/// The end does not wait for whoever reads the log.
+/// A log reader that stalls does not delay the exit.
 #[test]
 fn a_log_that_is_not_read_does_not_hold_up_the_end() {
     let mut server = Server::logging(&["serve", "--store", "memory"], "debug");

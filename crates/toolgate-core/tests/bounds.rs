@@ -1,4 +1,4 @@
-//! What a request may make the core hold and do: bounds that do not depend on what a body says.
+//! Bounds on the memory and work that a request causes in the core, for every body.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 #[path = "bounds/answers.rs"]

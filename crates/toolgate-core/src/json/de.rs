@@ -57,7 +57,7 @@ pub(super) fn max_elements(json: &str) -> usize {
     MAX_ELEMENTS + json.len() / BYTES_PER_ELEMENT
 }
 
-/// What a text with more elements gives.
+/// Error message for a text with too many elements.
 const TOO_MANY: &str = "too many elements";
 
 /// Where what serde_json takes and we do not stands: an array for an object, or too many elements.

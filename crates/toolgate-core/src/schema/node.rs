@@ -332,8 +332,8 @@ impl<'t> Node<'t> {
         weight
     }
 
-    /// What it costs to copy it: schemas, names, values and pieces of text. Where that is more than
-    /// `max`, some number above `max`.
+    /// Returns the cost of a copy: schemas, names, values and pieces of text. Beyond `max`, returns some
+    /// number above `max`.
     pub(super) fn bulk_up_to(&self, max: usize) -> usize {
         let mut bulk = self.own_bulk();
         for child in self.children() {
@@ -345,7 +345,7 @@ impl<'t> Node<'t> {
         bulk
     }
 
-    /// What it costs to copy it without the schemas inside, and to write the copy.
+    /// Returns the cost of a copy without the schemas inside, and of writing it.
     pub(super) fn own_bulk(&self) -> usize {
         /// Bytes of text that cost as much as a schema or a name.
         const UNIT: usize = 64;

@@ -10,7 +10,7 @@ const MAX_CANDIDATES: usize = 8;
 /// Parts of an `$id` or of a reference by which they are found, counted from the end.
 const MAX_PARTS: usize = 16;
 
-/// What the references of one schema can point at. Every lookup is by key or by place: there may be
+/// Targets of the references of one schema. Every lookup is by key or by place: there may be
 /// as many references as targets.
 #[derive(Debug)]
 pub(super) struct Index<'t> {

@@ -33,7 +33,7 @@ impl Value<'_> {
         }
     }
 
-    /// What the value is written with.
+    /// Returns the text of the value as it is written.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

@@ -150,7 +150,7 @@ fn a_call_that_the_client_does_not_want_beside_another_is_a_loss() {
     }
 }
 
-/// What the item of a hosted tool cannot hold is a call of a function with that name.
+/// Arguments that do not fit the item of a hosted tool become a call of a function with its name.
 #[test]
 fn arguments_that_do_not_fit_a_hosted_call_are_not_lost() {
     for (tool, args) in [

@@ -157,7 +157,7 @@ impl Checker {
         }
         let (edited, mut losses) = Mend::new(fit, mending).run(self.root, args.get());
         if steps.get() == 0 {
-            // What was found so far may be half of it.
+            // The findings so far are incomplete.
             return Some((None, vec![unchecked()], most));
         }
         if losses.is_empty() {

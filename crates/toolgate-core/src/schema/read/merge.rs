@@ -305,7 +305,7 @@ fn merge_scalar<'t>(first: Scalar<'t>, second: Scalar<'t>, merged: &mut Node<'t>
     }
 }
 
-/// What it costs to copy these.
+/// Returns the cost of copying these nodes.
 fn bulk(nodes: &[Node<'_>], max: usize) -> usize {
     nodes.iter().fold(
         0,
