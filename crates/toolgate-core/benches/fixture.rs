@@ -1,13 +1,13 @@
 //! A tool set of the size and shape that a coding agent sends: twenty tools, about 40 kB.
 //!
-//! The words are ours. Shared by the benches: `#[path = "fixture.rs"] mod fixture;`.
+//! The text is ours. Shared by the benches.
 
 /// One tool.
 #[derive(Debug)]
 pub(crate) struct Tool {
-    /// What it is called.
+    /// The tool's name.
     pub(crate) name: &'static str,
-    /// What it is for, at length.
+    /// A long description of its purpose.
     pub(crate) description: String,
     /// The schema of its arguments.
     pub(crate) schema: String,

@@ -10,11 +10,11 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::Value;
 use toolgate_core::anthropic::decode_request;
-use toolgate_core::canon::DecodeOptions;
-use toolgate_core::gemini::upstream::{EncodeOptions, encode_request};
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
+use toolgate_core::dialect::DecodeOptions;
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
+use toolgate_core::upstream::generate_content::{EncodeOptions, encode_request};
 
 fn request(bench: &mut Criterion) {
     let sealer = Sealer::default();

@@ -5,7 +5,6 @@ use toolgate_core::canon::SchemaForm;
 use toolgate_core::json::Raw;
 use toolgate_core::schema::{Cache, Emit, compile};
 
-#[path = "fixture.rs"]
 mod fixture;
 
 fn schemas(c: &mut Criterion) {
@@ -48,7 +47,7 @@ fn schemas(c: &mut Criterion) {
     group.finish();
 }
 
-/// The fixture is what it says it is.
+/// The fixture has the sizes that its name promises.
 fn fixture_is_sound(_: &mut Criterion) {
     let tools = fixture::anthropic();
     assert!((35_000..60_000).contains(&tools.len()), "{} bytes", tools.len());

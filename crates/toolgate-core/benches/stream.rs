@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::Value;
-use toolgate_core::canon::{IdGen, Stamp};
-use toolgate_core::gemini::{Backend, Exchange, Target};
+use toolgate_core::canon::{Backend, IdGen, Target};
+use toolgate_core::dialect::Stamp;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::{Echo, Translator};
+use toolgate_core::upstream::generate_content::Exchange;
 
 const CHUNK: &str = concat!(
     r#"data: {"candidates":[{"content":{"parts":[{"text":" and then it writes what changed,\n"#,
@@ -35,7 +36,7 @@ fn stream(bench: &mut Criterion) {
     ];
     for echo in echoes {
         let name = echo.dialect().name();
-        let stamp = Stamp { ids: IdGen::new(1), created: 0 };
+        let stamp = Stamp::new(IdGen::new(1), 0);
         let encoder = echo.encoder(stamp, Sealer::default());
         let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };
         let exchange =

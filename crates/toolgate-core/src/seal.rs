@@ -1,8 +1,8 @@
 //! Envelopes: signatures that clients keep for us.
 //!
 //! Each dialect has a field that it is built to echo (Anthropic's `thinking.signature`, the Responses
-//! API's `reasoning.encrypted_content`). What we put there is an envelope that names who issued the
-//! signature and which part it belongs to:
+//! API's `reasoning.encrypted_content`). An envelope in this field names the issuer of the signature
+//! and the part that it belongs to:
 //!
 //! ```text
 //! tg1.<mac>.<back end>.<model>.<on>.<payload>
@@ -15,7 +15,6 @@
 //!
 //! With a key, the MAC keeps a client from making envelopes of its own. Without one it is `-`.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use base64::Engine as _;
@@ -23,8 +22,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::canon::{Issuer, Signature, ToolMark};
-use crate::gemini::Backend;
+use crate::canon::{Backend, Issuer, Signature, ToolMark};
+pub use crate::canon::{Envelope, Sealed};
 use crate::json::Raw;
 
 /// Seals and opens envelopes.
@@ -34,88 +33,19 @@ pub struct Sealer {
     keyed: Option<Hmac<Sha256>>,
 }
 
-/// What an envelope holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Envelope<'a> {
-    /// What it belongs to.
-    pub on: Sealed<'a>,
-    /// Who issued it.
-    pub issuer: Issuer,
-}
-
-impl Envelope<'_> {
-    /// A copy that owns everything.
-    pub fn into_owned(self) -> Envelope<'static> {
-        let on = match self.on {
-            Sealed::Call { token, signature } => Sealed::Call {
-                token: Cow::Owned(token.into_owned()),
-                signature: signature.into_owned(),
-            },
-            Sealed::Text { len, signature } => {
-                Sealed::Text { len, signature: signature.into_owned() }
-            }
-            Sealed::Thought { len, signature } => {
-                Sealed::Thought { len, signature: signature.into_owned() }
-            }
-            Sealed::Part(raw) => Sealed::Part(raw.into_owned()),
-        };
-        Envelope { on, issuer: self.issuer }
-    }
-}
-
-/// What an envelope belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sealed<'a> {
-    /// The call with this token ([`call_token`](crate::canon::call_token)).
-    Call {
-        /// The call's token.
-        token: Cow<'a, str>,
-        /// The signature.
-        signature: Signature<'a>,
-    },
-    /// The last `len` bytes of the text before it; 0: an empty part of its own.
-    Text {
-        /// How many bytes of decoded text.
-        len: usize,
-        /// The signature.
-        signature: Signature<'a>,
-    },
-    /// The last `len` bytes of the thought before it.
-    Thought {
-        /// How many bytes of decoded text.
-        len: usize,
-        /// The signature.
-        signature: Signature<'a>,
-    },
-    /// Nothing: it is a whole part of Gemini's.
-    Part(Raw<'a>),
-}
-
-impl Sealed<'_> {
-    /// About how long its payload is.
-    fn payload_len(&self) -> usize {
-        match self {
-            Sealed::Call { signature, .. }
-            | Sealed::Text { signature, .. }
-            | Sealed::Thought { signature, .. } => signature.expose().len(),
-            Sealed::Part(raw) => raw.get().len() * 4 / 3,
-        }
-    }
-}
-
-/// What a client gave back.
+/// Result of opening a text that a client sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opened<'a> {
     /// An envelope of ours.
     Ours(Envelope<'a>),
     /// It looks like ours, but the MAC is wrong or it cannot be read.
     Forged,
-    /// Somebody else's.
+    /// It is no envelope of ours.
     Foreign,
 }
 
 impl Sealer {
-    /// A sealer whose envelopes nobody else can make.
+    /// A sealer with a key: without the key, no valid envelopes can be made.
     pub fn with_key(key: [u8; 32]) -> Self {
         Self { keyed: Hmac::new_from_slice(&key).ok() }
     }
@@ -162,7 +92,7 @@ impl Sealer {
         text
     }
 
-    /// Reads what a client gave back.
+    /// Opens a text that a client sent.
     pub fn open<'a>(&self, text: &'a str) -> Opened<'a> {
         let Some(rest) = text.strip_prefix(MARK) else { return Opened::Foreign };
         let Some((mac, body)) = rest.split_once('.') else { return Opened::Forged };

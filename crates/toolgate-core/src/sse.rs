@@ -8,7 +8,7 @@
 //!
 //! Gemini answers with events (`alt=sse`), with one array, or with one object, and puts a bare error
 //! object into the middle of a stream of events. The [`Reader`] takes all of them without being
-//! told which. It looks at every byte once and copies only what a cut has split.
+//! told which. It looks at every byte once and copies only frames that were split between chunks.
 
 mod scan;
 
@@ -22,10 +22,10 @@ use scan::Scan;
 /// The largest frame that a [`Reader`] takes unless it is told otherwise: 64 MiB.
 pub const MAX_FRAME: usize = 64 << 20;
 
-/// What the reader found.
+/// A frame that the reader found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What sort of frame.
+    /// Type of frame.
     pub kind: FrameKind,
     /// Its bytes: an event's data, a value's text, or the line that is neither.
     pub bytes: &'a [u8],
@@ -33,7 +33,7 @@ pub struct Frame<'a> {
     pub whole: bool,
 }
 
-/// What sort of frame.
+/// Type of frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
     /// The data of an event, its lines joined by line feeds.
@@ -55,7 +55,7 @@ pub struct TooLarge {
 /// Takes bytes as they come, gives frames.
 #[derive(Clone)]
 pub struct Reader {
-    state: State,
+    state: ReaderState,
     /// Between `[` and `]`.
     in_array: bool,
     /// A carriage return ended the last line: a line feed right after it belongs to it.
@@ -69,7 +69,7 @@ pub struct Reader {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ReaderState {
     /// At the very beginning, after so many bytes of a byte order mark.
     Mark(usize),
     LineStart,
@@ -108,7 +108,7 @@ impl Reader {
     /// A reader that takes frames of at most `limit` bytes.
     pub fn with_limit(limit: usize) -> Self {
         Self {
-            state: State::Mark(0),
+            state: ReaderState::Mark(0),
             in_array: false,
             skip_line_feed: false,
             carry: Vec::new(),
@@ -152,13 +152,13 @@ impl Reader {
         let mut at = 0;
         while at < bytes.len() {
             match self.state {
-                State::Mark(seen) => at += self.mark(seen, bytes[at]),
-                State::LineStart => at += self.line_start(bytes[at], slice, take)?,
-                State::Line => match memchr2(b'\n', b'\r', &bytes[at..]) {
+                ReaderState::Mark(seen) => at += self.mark(seen, bytes[at]),
+                ReaderState::LineStart => at += self.line_start(bytes[at], slice, take)?,
+                ReaderState::Line => match memchr2(b'\n', b'\r', &bytes[at..]) {
                     Some(length) => {
                         let end = at + length;
                         self.skip_line_feed = bytes[end] == b'\r';
-                        self.state = State::LineStart;
+                        self.state = ReaderState::LineStart;
                         self.line(slice, at..end, take)?;
                         at = end + 1;
                     }
@@ -167,9 +167,9 @@ impl Reader {
                         at = bytes.len();
                     }
                 },
-                State::Value => match self.scan.end(&bytes[at..]) {
+                ReaderState::Value => match self.scan.end(&bytes[at..]) {
                     Some(length) => {
-                        self.state = State::LineStart;
+                        self.state = ReaderState::LineStart;
                         self.value(&bytes[at..at + length], take)?;
                         at += length;
                     }
@@ -185,9 +185,9 @@ impl Reader {
 
     fn read_end(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         match self.state {
-            State::Mark(seen) => self.carry.extend_from_slice(&BYTE_ORDER_MARK[..seen]),
-            State::LineStart | State::Line => {}
-            State::Value => {
+            ReaderState::Mark(seen) => self.carry.extend_from_slice(&BYTE_ORDER_MARK[..seen]),
+            ReaderState::LineStart | ReaderState::Line => {}
+            ReaderState::Value => {
                 let frame = Frame { kind: FrameKind::Value, bytes: &self.carry, whole: false };
                 return give(take, frame);
             }
@@ -195,7 +195,7 @@ impl Reader {
         let last = std::mem::take(&mut self.carry);
         // A field's name that was cut off says nothing.
         if !last.is_empty() && !FIELDS.iter().any(|name| name.starts_with(&last)) {
-            self.state = State::LineStart;
+            self.state = ReaderState::LineStart;
             let mut slice = Slice { bytes: &last, data: None };
             self.line(&mut slice, 0..last.len(), take)?;
             if let Some(range) = slice.data {
@@ -212,11 +212,11 @@ impl Reader {
     fn mark(&mut self, seen: usize, byte: u8) -> usize {
         if BYTE_ORDER_MARK[seen] == byte {
             let whole = seen + 1 == BYTE_ORDER_MARK.len();
-            self.state = if whole { State::LineStart } else { State::Mark(seen + 1) };
+            self.state = if whole { ReaderState::LineStart } else { ReaderState::Mark(seen + 1) };
             return 1;
         }
         self.carry.extend_from_slice(&BYTE_ORDER_MARK[..seen]);
-        self.state = if seen == 0 { State::LineStart } else { State::Line };
+        self.state = if seen == 0 { ReaderState::LineStart } else { ReaderState::Line };
         0
     }
 
@@ -237,7 +237,7 @@ impl Reader {
             }
             b'{' => {
                 self.event(slice, take)?;
-                self.state = State::Value;
+                self.state = ReaderState::Value;
                 self.scan = Scan::default();
                 return Ok(0);
             }
@@ -248,7 +248,7 @@ impl Reader {
             b',' if self.in_array => {}
             b']' if self.in_array => self.in_array = false,
             _ => {
-                self.state = State::Line;
+                self.state = ReaderState::Line;
                 return Ok(0);
             }
         }

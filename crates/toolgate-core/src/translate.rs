@@ -2,24 +2,24 @@
 //!
 //! ```text
 //!   Gemini bytes ─► StreamDecoder ─► events ─┬─► Encoder ─► client bytes
-//!                                            └─► Seen: what the gateway wants to know
+//!                                            └─► Seen: progress, calls, usage
 //! ```
 //!
-//! [`Translator`] is the whole stream path without its I/O. It holds failures back: whoever drives it
-//! decides whether to ask again or to tell the client. With a [`ToolLoop`] it also holds back what the
-//! loop answers in the client's stead, and tells when another round is due.
+//! [`Translator`] is the whole stream path without its I/O. It holds failures back: its driver decides
+//! whether to retry or to report the failure. With a [`ToolLoop`] it also holds back the calls that the
+//! loop answers itself, and reports when another round is due.
 
 use std::sync::Arc;
 
 use crate::canon::{
-    Answer, Assembler, BadRequest, CallLog, DecodeOptions, Decoded, Encoder, ErrorReply, Event,
-    Failure, FailureKind, Finish, IdGen, Sink, Stamp, Start, Turn, Usage,
+    Answer, Assembler, BadRequest, CallLog, Encoder, Event, Failure, FailureKind, Finish, IdGen,
+    LastText, Sink, Start, Turn, Usage,
 };
-use crate::gemini::Exchange;
-use crate::gemini::upstream::StreamDecoder;
+use crate::dialect::{DecodeOptions, Decoded, ErrorReply, Stamp};
 use crate::json::Text;
 use crate::seal::Sealer;
 use crate::tool_loop::{Outcome, Relay, Step, ToolLoop};
+use crate::upstream::generate_content::{Exchange, StreamDecoder};
 use crate::{anthropic, chat, gemini, responses};
 
 /// The dialects that clients speak.
@@ -54,7 +54,7 @@ impl Dialect {
     }
 }
 
-/// What a client's answers need of its request, whatever its dialect.
+/// Facts of a request that its answers need, in the client's dialect.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -78,15 +78,11 @@ pub fn decode_request<'a>(
     body: &'a str,
     options: &DecodeOptions<'_>,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
-    fn any<'a, E>(decoded: Decoded<'a, E>, echo: fn(E) -> Echo) -> Decoded<'a, Echo> {
-        let Decoded { request, echo: inner, losses } = decoded;
-        Decoded { request, echo: echo(inner), losses }
-    }
     Ok(match dialect {
-        Dialect::Anthropic => any(anthropic::decode_request(body, options)?, Echo::Anthropic),
-        Dialect::Chat => any(chat::decode_request(body, options)?, Echo::Chat),
-        Dialect::Gemini => any(gemini::decode_native(body, options)?.decoded, Echo::Gemini),
-        Dialect::Responses => any(responses::decode_request(body, options)?, Echo::Responses),
+        Dialect::Anthropic => anthropic::decode_request(body, options)?.map_echo(Echo::Anthropic),
+        Dialect::Chat => chat::decode_request(body, options)?.map_echo(Echo::Chat),
+        Dialect::Gemini => gemini::decode_native(body, options)?.decoded.map_echo(Echo::Gemini),
+        Dialect::Responses => responses::decode_request(body, options)?.map_echo(Echo::Responses),
     })
 }
 
@@ -191,7 +187,7 @@ impl Encoder for AnyEncoder {
     }
 }
 
-/// What has been seen of an answer so far.
+/// Progress of an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The client's stream has been opened.
@@ -201,14 +197,15 @@ pub struct Seen {
     /// The client has been shown more than thoughts: it is too late to ask again. Thoughts bind to
     /// nothing, and another answer may follow them.
     pub settled: bool,
-    /// The calls, without their arguments unless somebody asked to keep them.
+    /// The calls. Their arguments are kept on request only.
     pub calls: CallLog,
+    /// The last text, with its signature if it has one.
+    pub last_text: LastText,
     /// How it ended, where it ended well.
     pub finish: Option<Finish>,
     /// How it ended, where it did not. The client has not been told yet.
     pub failure: Option<Failure>,
-    /// The tokens of a round that has ended where the turn has not: the model has to hear what was
-    /// wrong with its calls first.
+    /// Usage of a round after which the turn goes on: the model gets its faulty calls answered first.
     pub next_round: Option<Usage>,
 }
 
@@ -223,16 +220,16 @@ pub struct Translator<E> {
 struct Tap<E> {
     encoder: E,
     seen: Seen,
-    /// What is not worth showing alone: signatures and blanks before the first words or call. A turn
-    /// that ends after them is no good, and can be asked for again.
+    /// Signatures and blank text before the first words or call. A turn that ends after them is empty
+    /// and can be retried.
     held: Vec<Event<'static>>,
-    /// The whole answer, where somebody wants it in the end.
+    /// The whole answer, where [`Translator::collect`] asked for it.
     whole: Option<Assembler>,
-    /// Who judges its calls, where somebody does.
+    /// The loop that judges the calls, where there is one.
     judge: Option<Box<Judge>>,
 }
 
-/// Says of each round what the client shall see of it.
+/// Decides which events of a round the client sees.
 #[derive(Debug)]
 struct Judge {
     tool_loop: ToolLoop,
@@ -247,7 +244,7 @@ impl<E: Encoder> Translator<E> {
         Self { decoder: StreamDecoder::new(exchange, ids), tap }
     }
 
-    /// Lets a loop judge the calls. What it answers itself the client does not see.
+    /// Lets a loop judge the calls. The client does not see the calls that the loop answers itself.
     #[must_use]
     pub fn judged_by(mut self, tool_loop: ToolLoop) -> Self {
         let relay = Relay::new(&tool_loop);
@@ -255,7 +252,7 @@ impl<E: Encoder> Translator<E> {
         self
     }
 
-    /// What the next round adds to the conversation, where one is due.
+    /// Turns that the next round adds to the conversation, where one is due.
     pub fn next_turns(&self) -> Option<&[Turn<'static>]> {
         match self.tap.judge.as_ref()?.tool_loop.step() {
             Step::Generate(next) if self.tap.seen.next_round.is_some() => Some(next.turns),
@@ -271,7 +268,7 @@ impl<E: Encoder> Translator<E> {
         }
     }
 
-    /// Begins the next round. What the client has seen stays.
+    /// Begins the next round. The client's stream goes on.
     pub fn round(&mut self, exchange: Arc<Exchange>, ids: IdGen) {
         self.decoder = StreamDecoder::new(exchange, ids);
         let seen = &mut self.tap.seen;
@@ -298,12 +295,12 @@ impl<E: Encoder> Translator<E> {
         token
     }
 
-    /// What has been seen so far.
+    /// Progress of the answer.
     pub fn seen(&self) -> &Seen {
         &self.tap.seen
     }
 
-    /// The encoder, for what it knows of the answer.
+    /// The encoder, for its facts about the answer.
     pub fn encoder(&self) -> &E {
         &self.tap.encoder
     }
@@ -326,7 +323,7 @@ impl<E: Encoder> Translator<E> {
         self.tap.held.clear();
         let judge = self.tap.judge.as_mut();
         let is_later = judge.is_some_and(|judge| {
-            // What there was of the round is forgotten; what the rounds before it showed is not.
+            // The events of this round are dropped; those of the rounds before it were shown.
             drop(judge.relay.round());
             matches!(judge.tool_loop.step(), Step::Generate(next) if next.round > 1)
         });
@@ -379,7 +376,7 @@ impl<E: Encoder> Sink for Into<'_, E> {
                         });
                     }
                     Ok(Err(error)) => {
-                        // The loop is asked for what it waits for.
+                        // Unreachable: the relay feeds the loop the input that it waits for.
                         self.show(&Event::Fail(Failure::new(
                             FailureKind::Internal,
                             error.to_string(),
@@ -408,9 +405,10 @@ impl<E: Encoder> Into<'_, E> {
         if let Some(whole) = &mut self.tap.whole {
             whole.event(event);
         }
-        let Seen { started, visible, settled, calls, finish, failure, next_round: _ } =
+        let Seen { started, visible, settled, calls, last_text, finish, failure, next_round: _ } =
             &mut self.tap.seen;
         calls.event(event);
+        last_text.event(event);
         match event {
             Event::Start(_) => {
                 if !std::mem::replace(started, true) {

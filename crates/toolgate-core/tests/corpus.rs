@@ -1,38 +1,22 @@
-//! Real recordings decode to what they say.
+//! Real recordings decode to their content.
 //!
 //! Optional: runs over the folder that `TOOLGATE_CORPUS` names (files of
 //! `[{status, request, response}]`, where `response` is the body as text) and does nothing without
-//! it. What is right is worked out here from the recorded JSON by a second, simpler reader.
+//! it. The expectation is worked out here from the recorded JSON by a second, simpler reader.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that panics has failed"
-)]
-
-#[path = "decode/support.rs"]
-#[expect(dead_code, reason = "shared with the tests that do not need a corpus")]
-mod support;
-
-#[path = "whole/client.rs"]
-#[expect(dead_code, reason = "shared with the tests that do not need a corpus")]
-mod client;
-#[path = "whole/grammar.rs"]
-mod grammar;
-#[path = "whole/support.rs"]
-#[expect(dead_code, reason = "shared with the tests that do not need a corpus")]
-mod whole;
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_core::canon::{CallInput, Failure, FinishReason};
-use toolgate_core::gemini::{Exchange, decode_error};
 use toolgate_core::translate::encode_error;
+use toolgate_core::upstream::generate_content::{Exchange, decode_error};
 
-use support::{decode, exchange_of};
-use whole::{Asked, DIALECTS};
+use toolgate_testing::client;
+use toolgate_testing::decoding::{decode, exchange_of};
+use toolgate_testing::grammar;
+use toolgate_testing::pipeline::{self, Asked, DIALECTS};
 
 #[test]
 #[ignore = "needs recordings, in the folder that TOOLGATE_CORPUS names"]
@@ -107,11 +91,11 @@ fn check(name: &str, recorded: &Value) {
 fn check_dialects(name: &str, bytes: &[u8], exchange: Exchange, want: &Expected) {
     let exchange = Arc::new(exchange);
     for dialect in DIALECTS {
-        let asked = Asked { exchange: Arc::clone(&exchange), ..whole::asked(dialect) };
-        let streamed = whole::stream(&asked, [bytes]);
+        let asked = Asked { exchange: Arc::clone(&exchange), ..pipeline::asked(dialect) };
+        let streamed = pipeline::stream(&asked, [bytes]);
         grammar::check_stream(dialect, &streamed);
-        let answer = whole::answer(&asked, bytes).unwrap();
-        let body = asked.echo.encode_response(&answer, &whole::stamp(), &asked.sealer);
+        let answer = pipeline::answer(&asked, bytes).unwrap();
+        let body = asked.echo.encode_response(&answer, &pipeline::stamp(), &asked.sealer);
         grammar::check_body(dialect, &body);
         for bytes in [streamed, body] {
             let seen = client::read(dialect, &bytes);
@@ -142,7 +126,7 @@ fn declared(request: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// What a recording says, read in the plainest way.
+/// Content of a recording, read in the plainest way.
 #[derive(Default)]
 struct Expected {
     text: String,

@@ -1,15 +1,12 @@
 //! Rules about the repository itself.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "support/source.rs"]
-mod source;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use source::{Source, files, is_test_file, relative, root};
+use toolgate_testing::source::{Source, files, is_test_file, relative, root};
 
 /// Every file that git knows and that is text, with its text.
 fn tracked() -> Vec<(String, String)> {

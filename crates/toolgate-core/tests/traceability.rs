@@ -89,7 +89,7 @@ fn claims(name: &str) -> Vec<String> {
     for word in name.split('_') {
         let (letter, digits) = word.split_at(word.len().min(1));
         match digits.parse::<u32>() {
-            Ok(number) if matches!(letter.as_bytes(), [b'a'..=b'k' | b'r']) => {
+            Ok(number) if matches!(letter.as_bytes(), [b'a'..=b'k' | b'r' | b't']) => {
                 let letter = letter.to_ascii_uppercase();
                 let first = range_start.take().unwrap_or(number);
                 claims.extend((first..=number).map(|number| format!("{letter}{number}")));

@@ -8,7 +8,7 @@ use super::wire;
 use crate::canon::{BadRequest, LossCode, Media, MediaSource, data_url};
 use crate::json::{self, Path, Slice, Text, write};
 
-/// What a block says, be it in a message or in a tool's result.
+/// Content of a block, in a message or in a tool's result.
 pub(super) enum Piece<'a> {
     Text(Text<'a>),
     Media(Media<'a>),
@@ -166,7 +166,7 @@ impl<'a> Reader<'a, '_> {
         Ok((kind, source))
     }
 
-    /// A medium; `None` where nobody here can read it.
+    /// A medium; `None` if it cannot be read here.
     fn media(
         &mut self,
         kind: &str,

@@ -1,6 +1,6 @@
 //! The small bodies: token counts and models.
 
-use super::compose::member;
+use super::compose::{count, member, null};
 use crate::json::write;
 
 /// Writes the answer to `POST /v1/messages/count_tokens`.
@@ -62,10 +62,13 @@ fn write_model(out: &mut Vec<u8>, model: &Model) {
     for (name, limit) in
         [("max_input_tokens", model.max_input_tokens), ("max_tokens", model.max_tokens)]
     {
-        if let Some(limit) = limit {
-            write::key(out, name);
-            write::integer(out, limit);
+        match limit {
+            Some(limit) => count(out, name, limit),
+            None => null(out, name),
         }
+    }
+    for name in ["capabilities", "line", "deprecated_at", "retires_at"] {
+        null(out, name);
     }
     out.push(b'}');
 }

@@ -1,4 +1,4 @@
-//! Which block a thing becomes.
+//! Blocks of an answer.
 //!
 //! ```text
 //! text       text                          closed by whatever is not text
@@ -28,7 +28,13 @@ use crate::canon::{
 use crate::json::{Text, write};
 use crate::seal::{Envelope, Sealed, Sealer};
 
-/// Where blocks are written: into frames, or into one message.
+/// Members of `usage` that Gemini has no counterpart for.
+const SERVICE: &[u8] = br#","cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"service_tier":"standard","inference_geo":null,"speed":null"#;
+
+/// `caller` of a tool use: the model itself, not code that it runs.
+pub(super) const DIRECT_CALLER: &[u8] = br#","caller":{"type":"direct"}"#;
+
+/// Output of blocks: frames, or one message.
 pub(super) trait Page {
     /// Begins a block of text.
     fn open_text(&mut self);
@@ -48,7 +54,7 @@ pub(super) trait Page {
     fn whole(&mut self, members: &dyn Fn(&mut Vec<u8>));
 }
 
-/// Turns what Gemini says into blocks.
+/// Composes blocks from Gemini's events.
 #[derive(Clone, Debug)]
 pub(super) struct Composer {
     pub(super) echo: Echo,
@@ -56,15 +62,15 @@ pub(super) struct Composer {
     pub(super) ids: IdGen,
     open: Open,
     called: bool,
-    /// The envelope of a text's signature, until it is known what comes after the text.
+    /// Envelope of a text's signature, held until the next block is known.
     waiting: Option<String>,
     /// The next words stand apart from those before them.
     gap: bool,
-    /// Who answers, once a signature has said it.
+    /// The issuer of the answer, once a signature names it.
     pub(super) issuer: Option<Issuer>,
-    /// What was searched for so far.
+    /// Queries searched for so far.
     pub(super) queries: Vec<String>,
-    /// How many searches were shown.
+    /// Number of searches shown.
     pub(super) searches: u64,
     /// Code that waits for its result.
     pub(super) running: Vec<Running>,
@@ -98,7 +104,7 @@ impl Composer {
         &self.echo
     }
 
-    /// Words.
+    /// Text of the answer.
     pub(super) fn text(&mut self, text: &Text<'_>, page: &mut impl Page) {
         let gap = std::mem::take(&mut self.gap);
         if self.open == Open::Text {
@@ -162,7 +168,8 @@ impl Composer {
     /// A call, with its signature before it.
     pub(super) fn call(&mut self, call: &Call<'_>, page: &mut impl Page) {
         let id = format!("toolu_{}", call.id);
-        let sealed = call.signature.clone().and_then(|signature| {
+        let is_carried = self.echo.thinking || !self.echo.signatures_stored;
+        let sealed = call.signature.clone().filter(|_| is_carried).and_then(|signature| {
             let signature = signature.of_tool(&call.tool);
             self.seal_signature(Sealed::Call { token: call_token(&id).into(), signature })
         });
@@ -181,6 +188,7 @@ impl Composer {
             if let Some(toolset) = &call.tool.namespace {
                 member(out, "toolset_name", toolset);
             }
+            out.extend_from_slice(DIRECT_CALLER);
         };
         match &call.input {
             CallInput::Json(input) => page.call(&head, input.get()),
@@ -244,38 +252,57 @@ impl Composer {
         }
     }
 
-    /// Writes `stop_reason` and what belongs to it. Gemini does not say which stop sequence it met.
+    /// Writes `stop_reason` and the members that belong to it, null where they do not apply. Gemini
+    /// does not report which stop sequence it met.
     pub(super) fn stop(&self, out: &mut Vec<u8>, finish: &Finish) {
         let reason = self.stop_reason(finish);
         member(out, "stop_reason", reason);
-        write::key(out, "stop_sequence");
-        out.extend_from_slice(b"null");
-        let FinishReason::Blocked(word) = &finish.reason else { return };
-        if reason == "refusal" {
-            let explanation = match &finish.message {
-                Some(message) => format!("{word}: {message}"),
-                None => word.clone(),
-            };
-            write::key(out, "stop_details");
-            out.extend_from_slice(br#"{"type":"refusal","category":null"#);
-            member(out, "explanation", &explanation);
-            out.push(b'}');
+        null(out, "stop_sequence");
+        match &finish.reason {
+            FinishReason::Blocked(word) if reason == "refusal" => {
+                let explanation = match &finish.message {
+                    Some(message) => format!("{word}: {message}"),
+                    None => word.clone(),
+                };
+                write::key(out, "stop_details");
+                out.extend_from_slice(br#"{"type":"refusal","category":null"#);
+                member(out, "explanation", &explanation);
+                out.push(b'}');
+            }
+            FinishReason::Blocked(_)
+            | FinishReason::MaxTokens
+            | FinishReason::Stop
+            | FinishReason::ToolCalls => null(out, "stop_details"),
         }
+        null(out, "container");
+    }
+
+    /// Writes `usage` of a message.
+    pub(super) fn usage(&self, out: &mut Vec<u8>, usage: &Usage) {
+        self.write_usage(out, usage, |out| out.extend_from_slice(SERVICE));
+    }
+
+    /// Writes `usage` of a `message_delta`, which has fewer members.
+    pub(super) fn delta_usage(&self, out: &mut Vec<u8>, usage: &Usage) {
+        self.write_usage(out, usage, |_| {});
     }
 
     /// Writes `usage`. Anthropic counts cached tokens apart from the others, Gemini among them.
-    pub(super) fn usage(&self, out: &mut Vec<u8>, usage: &Usage) {
+    fn write_usage(&self, out: &mut Vec<u8>, usage: &Usage, more: impl FnOnce(&mut Vec<u8>)) {
         write::key(out, "usage");
         out.push(b'{');
         count(out, "input_tokens", usage.uncached_input());
         count(out, "cache_creation_input_tokens", 0);
         count(out, "cache_read_input_tokens", usage.cached.unwrap_or(0));
         count(out, "output_tokens", usage.output());
-        if let Some(thoughts) = usage.thoughts {
-            write::key(out, "output_tokens_details");
-            out.push(b'{');
-            count(out, "thinking_tokens", thoughts);
-            out.push(b'}');
+        match usage.thoughts {
+            Some(thoughts) => {
+                write::key(out, "output_tokens_details");
+                out.push(b'{');
+                count(out, "thinking_tokens", thoughts);
+                out.push(b'}');
+            }
+            None => null(out, "output_tokens_details"),
         }
         if self.searches > 0 {
             write::key(out, "server_tool_use");
@@ -283,7 +310,10 @@ impl Composer {
             count(out, "web_search_requests", self.searches);
             count(out, "web_fetch_requests", 0);
             out.push(b'}');
+        } else {
+            null(out, "server_tool_use");
         }
+        more(out);
         out.push(b'}');
     }
 
@@ -293,7 +323,7 @@ impl Composer {
         self.open = Open::Nothing;
     }
 
-    /// Seals a signature. One whose issuer nobody knows could never be sent back.
+    /// Seals a signature. One without a known issuer could never be sent back.
     fn seal_signature(&mut self, on: Sealed<'_>) -> Option<String> {
         let named = match &on {
             Sealed::Call { signature, .. }
@@ -315,6 +345,13 @@ pub(super) fn member(out: &mut Vec<u8>, name: &str, value: &str) {
     write::string(out, value);
 }
 
+/// Writes `"name":null`.
+pub(super) fn null(out: &mut Vec<u8>, name: &str) {
+    write::key(out, name);
+    out.extend_from_slice(b"null");
+}
+
+/// Writes `"name":value`.
 pub(super) fn count(out: &mut Vec<u8>, name: &str, value: u64) {
     write::key(out, name);
     write::integer(out, value);

@@ -10,7 +10,7 @@ use super::message::{is_server_result, required};
 use crate::canon::{BadRequest, LossCode, Losses};
 use crate::json::{Cursor, Kind, Path, Slice, Text};
 
-/// What a message or a result says: a string, or blocks.
+/// Content of a message or a result: a string, or blocks.
 pub(super) enum Content<'a> {
     Text(Text<'a>),
     Blocks(Blocks<'a>),

@@ -3,7 +3,8 @@
 //! Reference: <https://docs.claude.com/en/api/errors>.
 
 use super::compose::member;
-use crate::canon::{ErrorReply, Failure, FailureKind};
+use crate::canon::{Failure, FailureKind};
+use crate::dialect::ErrorReply;
 use crate::json::write;
 
 /// Writes a failure that is known before anything was streamed.
@@ -51,6 +52,7 @@ fn verdict(kind: FailureKind) -> (u16, &'static str) {
         FailureKind::Cut
         | FailureKind::EmptyTurn
         | FailureKind::MalformedCall
+        | FailureKind::Unreachable
         | FailureKind::UpstreamProtocol => (502, "api_error"),
         FailureKind::Timeout => (504, "timeout_error"),
         FailureKind::Overloaded => (529, "overloaded_error"),
@@ -74,6 +76,7 @@ fn is_final(kind: FailureKind) -> bool {
         | FailureKind::RateLimited
         | FailureKind::Timeout
         | FailureKind::TooLarge
+        | FailureKind::Unreachable
         | FailureKind::UpstreamProtocol => false,
     }
 }

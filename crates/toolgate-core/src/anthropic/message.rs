@@ -12,8 +12,9 @@ use crate::canon::{
 };
 use crate::json::{self, Path, Raw, Slice, Text};
 use crate::seal::{Opened, Sealed, Sealer};
+use crate::upstream::generate_content::CodePart;
 
-/// Reads messages, and remembers what the conversation says about tools.
+/// Reads messages, and collects the tools that the conversation mentions.
 pub(super) struct Reader<'a, 's> {
     sealer: &'s Sealer,
     pub(super) losses: Losses,
@@ -97,13 +98,16 @@ impl<'a, 's> Reader<'a, 's> {
         Ok(texts)
     }
 
-    /// Reads the messages into the request's turns.
+    /// Reads the messages into the request's turns. The first `earlier` of them are those of its thread.
     pub(super) fn messages(
         &mut self,
         messages: Vec<wire::Message<'a>>,
+        earlier: usize,
         request: &mut Request<'a>,
     ) -> Result<(), BadRequest> {
-        let messages_at = Path::Root.field("messages");
+        let root = Path::Root;
+        let (messages_at, thread_at) = (root.field("messages"), root.field("thread"));
+        let earlier_at = thread_at.field("messages");
         if messages.is_empty() {
             return Err(messages_at.bad("must hold at least one message"));
         }
@@ -113,7 +117,10 @@ impl<'a, 's> Reader<'a, 's> {
         let last_user = messages.iter().rposition(|message| says(&message.role, "user"));
         request.turns.reserve(messages.len());
         for (index, message) in messages.into_iter().enumerate() {
-            let at = messages_at.index(index);
+            let at = match index.checked_sub(earlier) {
+                Some(own) => messages_at.index(own),
+                None => earlier_at.index(index),
+            };
             let config = message.output_config.as_ref().and_then(Raw::fields);
             if config.is_some_and(|config| config.get("effort").is_some()) {
                 let detail = "the effort of the whole request counts";
@@ -153,7 +160,7 @@ impl<'a, 's> Reader<'a, 's> {
         Ok(())
     }
 
-    /// Reads what a message says.
+    /// Reads the content of a message.
     fn parts(&mut self, said: Slice<'a>, at: &Path<'_>) -> Result<Vec<Part<'a>>, BadRequest> {
         self.twins = Twins::default();
         let mut parts = Vec::new();
@@ -263,7 +270,7 @@ impl<'a, 's> Reader<'a, 's> {
 
     /// Takes a signature or a part that the client kept for us.
     fn sealed(&mut self, carrier: Text<'a>, at: &Path<'_>, parts: &mut Vec<Part<'a>>) {
-        // What we sent for a thought that Gemini did not sign.
+        // Sent for a thought that Gemini did not sign.
         if carrier.is_empty() {
             return;
         }
@@ -326,9 +333,11 @@ impl<'a, 's> Reader<'a, 's> {
 
 impl Twins {
     fn expect(&mut self, part: &Raw<'_>) {
-        let Some(fields) = part.fields() else { return };
-        self.code += usize::from(fields.get("executableCode").is_some());
-        self.code_result += usize::from(fields.get("codeExecutionResult").is_some());
+        match CodePart::of(part) {
+            Some(CodePart::Code) => self.code += 1,
+            Some(CodePart::Result) => self.code_result += 1,
+            None => {}
+        }
     }
 }
 

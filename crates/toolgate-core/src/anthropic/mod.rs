@@ -29,6 +29,9 @@ mod wire;
 
 pub use bodies::{Model, encode_count, encode_model, encode_models};
 pub use error::{ThreadRefusal, encode_error, encode_thread_error};
-pub use request::{Echo, Thread, decode_count_tokens, decode_request};
+pub use request::{
+    Echo, Parsed, StoredTurn, Thread, decode_count_tokens, decode_request, parse_count_tokens,
+    parse_request,
+};
 pub use response::encode_response;
 pub use stream::StreamEncoder;

@@ -1,17 +1,20 @@
 //! From Anthropic's request to the canonical one.
 
 use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::Deserialize;
 
 use super::message::{Reader, required};
 use super::{tools, wire};
 use crate::canon::{
-    BadRequest, DecodeOptions, Decoded, Effort, LossCode, Losses, OutputFormat, Request,
-    SchemaForm, ServerTool, Settings, Thinking, ThinkingMode, Tool, check_name,
+    BadRequest, Effort, LossCode, Losses, OutputFormat, Request, SchemaForm, ServerTool, Settings,
+    Thinking, ThinkingMode, Tool, check_name,
 };
-use crate::json::{self, Element, Kind, Path, Raw, Slice, Text};
-use crate::seal::Sealer;
+use crate::dialect::{DecodeOptions, Decoded};
+use crate::json::{self, Element, Kind, Path, Placed, Raw, Slice, Text};
 
-/// What an answer must know of its request.
+/// Members of a request that its answer depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Echo {
     /// The model by the name that the client used: clients compare it when they resume.
@@ -24,21 +27,24 @@ pub struct Echo {
     pub show_thoughts: bool,
     /// Whether the client declared a web search, so that it expects blocks of it.
     pub web_search: bool,
+    /// Whether the caller stores the signatures of calls and finds them again by the call's id. A
+    /// client that did not ask for thinking then gets no `redacted_thinking` block for them.
+    pub signatures_stored: bool,
     /// Whether the client wants the conversation remembered.
     pub thread: Thread,
 }
 
-/// Whether the server shall remember the conversation.
+/// Whether the server stores the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Thread {
-    /// No: the request holds all of it.
+    /// The request holds the whole conversation.
     #[default]
     None,
-    /// Yes: it begins here.
+    /// Stored from here on.
     Create,
-    /// It did: the request holds only what is new.
+    /// The conversation is stored: the request holds only new messages.
     Continue {
-        /// The answer that it goes on from.
+        /// Id of the answer that the request continues.
         previous_message_id: String,
     },
 }
@@ -48,7 +54,18 @@ pub fn decode_request<'a>(
     body: &'a str,
     options: &DecodeOptions<'_>,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
-    decode(body, options.sealer, Purpose::Answer)
+    parse_request(body)?.decode(&[], options)
+}
+
+/// Reads the body of `POST /v1/messages` without decoding it yet: the turns of its thread may have to be
+/// fetched first.
+pub fn parse_request(body: &str) -> Result<Parsed<'_>, BadRequest> {
+    parse(body, Purpose::Answer)
+}
+
+/// Reads the body of `POST /v1/messages/count_tokens` without decoding it yet.
+pub fn parse_count_tokens(body: &str) -> Result<Parsed<'_>, BadRequest> {
+    parse(body, Purpose::Count)
 }
 
 /// Reads the body of `POST /v1/messages/count_tokens`, which asks for no answer and so has no
@@ -57,39 +74,166 @@ pub fn decode_count_tokens<'a>(
     body: &'a str,
     options: &DecodeOptions<'_>,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
-    decode(body, options.sealer, Purpose::Count)
+    parse_count_tokens(body)?.decode(&[], options)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// A request body that has been read.
+#[derive(Debug)]
+pub struct Parsed<'a> {
+    form: Form<'a>,
+    tools: Vec<Element<wire::Tool<'a>>>,
+    /// The body has a field `tools`.
+    has_tools: bool,
+    /// Place of `tools` in the body.
+    place: Option<Range<usize>>,
+    losses: Losses,
+    length: usize,
+    purpose: Purpose,
+}
+
+/// A body by the type of its tools, which are in [`Parsed`].
+#[derive(Debug)]
+enum Form<'a> {
+    Typed(Box<wire::Body<'a, Element<wire::Tool<'a>>>>),
+    /// A tool is broken, or new.
+    Untyped(Box<wire::Body<'a, Raw<'a>>>),
+}
+
+/// A turn of a message thread, as it was stored.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredTurn<'a> {
+    /// Body of the request.
+    pub question: &'a str,
+    /// The message that answered it.
+    pub answer: &'a str,
+}
+
+impl<'a> Parsed<'a> {
+    /// The message thread that the request is part of.
+    pub fn thread(&self) -> Result<Thread, BadRequest> {
+        match &self.form {
+            Form::Typed(body) => thread(body.thread.as_ref()),
+            Form::Untyped(body) => thread(body.thread.as_ref()),
+        }
+    }
+
+    /// Places of `system` and `tools` in `source`, the body that was read: requests of a thread repeat them.
+    pub fn repeated_places(&self, source: &str) -> Vec<Range<usize>> {
+        let system = match &self.form {
+            Form::Typed(body) => body.system.as_ref(),
+            Form::Untyped(body) => body.system.as_ref(),
+        };
+        let place = |text: &str| {
+            let start = (text.as_ptr() as usize).checked_sub(source.as_ptr() as usize)?;
+            (start + text.len() <= source.len()).then_some(start..start + text.len())
+        };
+        let system = system.and_then(|system| place(system.get()));
+        let mut places: Vec<_> = system.into_iter().chain(self.place.clone()).collect();
+        places.sort_unstable_by_key(|place| place.start);
+        places
+    }
+
+    /// Decodes the request after the earlier turns of its thread, oldest first.
+    pub fn decode(
+        self,
+        earlier: &[StoredTurn<'a>],
+        options: &DecodeOptions<'_>,
+    ) -> Result<Decoded<'a, Echo>, BadRequest> {
+        let Self { form, mut tools, has_tools, losses, length, purpose, .. } = self;
+        let lengths = earlier.iter().map(|turn| turn.question.len() + turn.answer.len());
+        let mut reader = Reader::new(options.sealer, length + lengths.sum::<usize>());
+        reader.losses = losses;
+        let before = Earlier::read(earlier, &mut reader.losses)?;
+        if !has_tools && let Some(inherited) = &before.tools {
+            tools = tools::read(inherited, &mut reader.losses)?;
+        }
+        match form {
+            Form::Typed(body) => understand(*body, tools, before, reader, purpose),
+            Form::Untyped(body) => understand(*body, tools, before, reader, purpose),
+        }
+    }
+}
+
+/// The earlier turns of a thread.
+#[derive(Default)]
+struct Earlier<'a> {
+    messages: Vec<wire::Message<'a>>,
+    /// The last that a request gave.
+    system: Option<Raw<'a>>,
+    tools: Option<Vec<Raw<'a>>>,
+}
+
+impl<'a> Earlier<'a> {
+    fn read(turns: &[StoredTurn<'a>], losses: &mut Losses) -> Result<Self, BadRequest> {
+        /// The fields of a stored request that later ones inherit. The others were reported then.
+        #[derive(Deserialize)]
+        struct Question<'a> {
+            #[serde(borrow)]
+            messages: Option<Vec<Raw<'a>>>,
+            #[serde(borrow)]
+            system: Option<Raw<'a>>,
+            #[serde(borrow)]
+            tools: Option<Vec<Raw<'a>>>,
+        }
+        #[derive(Deserialize)]
+        struct Reply<'a> {
+            #[serde(borrow)]
+            role: Option<Text<'a>>,
+            #[serde(borrow)]
+            content: Option<Raw<'a>>,
+        }
+        let root = Path::Root;
+        let at = root.field("thread");
+        let messages_at = at.field("messages");
+        let mut earlier = Self::default();
+        for turn in turns {
+            let question: Question<'a> = json::look(turn.question, &at)?;
+            for message in question.messages.unwrap_or_default() {
+                let at = messages_at.index(earlier.messages.len());
+                earlier.messages.push(json::read(Slice::new(&message).get(), &at, losses)?);
+            }
+            earlier.system = question.system.or(earlier.system);
+            earlier.tools = question.tools.or(earlier.tools);
+            let Reply { role, content } = json::look(turn.answer, &at)?;
+            let (clear_at, output_config) = (None, None);
+            earlier.messages.push(wire::Message { role, content, clear_at, output_config });
+        }
+        Ok(earlier)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Answer,
     Count,
 }
 
-fn decode<'a>(
-    body: &'a str,
-    sealer: &Sealer,
-    purpose: Purpose,
-) -> Result<Decoded<'a, Echo>, BadRequest> {
-    let mut reader = Reader::new(sealer, body.len());
-    let read = json::read::<wire::Body<'a, Element<wire::Tool<'a>>>>;
-    if let Ok(mut body) = read(body, &Path::Root, &mut reader.losses)
-        && tools::are_known(body.tools.as_deref().unwrap_or_default())
+fn parse(source: &str, purpose: Purpose) -> Result<Parsed<'_>, BadRequest> {
+    let (mut losses, length) = (Losses::new(), source.len());
+    let read = json::read_placed::<wire::Body<'_, Element<wire::Tool<'_>>>>;
+    if let Ok((mut body, place)) = read(source, &Path::Root, &mut losses)
+        && body.tools.as_ref().is_none_or(|Placed(tools)| tools::are_known(tools))
     {
-        let tools = body.tools.take().unwrap_or_default();
-        return understand(body, tools, reader, purpose);
+        let tools = body.tools.take().map(|Placed(tools)| tools);
+        let (has_tools, tools) = (tools.is_some(), tools.unwrap_or_default());
+        let form = Form::Typed(Box::new(body));
+        return Ok(Parsed { form, tools, has_tools, place, losses, length, purpose });
     }
     // Something is broken, or a tool is new: which one is found tool by tool.
-    reader.losses.clear();
-    let read = json::read::<wire::Body<'a, Raw<'a>>>;
-    let mut body = read(body, &Path::Root, &mut reader.losses)?;
-    let tools = tools::read(&body.tools.take().unwrap_or_default(), &mut reader.losses)?;
-    understand(body, tools, reader, purpose)
+    losses.clear();
+    let read = json::read_placed::<wire::Body<'_, Raw<'_>>>;
+    let (mut body, place) = read(source, &Path::Root, &mut losses)?;
+    let tools = body.tools.take().map(|Placed(tools)| tools);
+    let has_tools = tools.is_some();
+    let tools = tools::read(&tools.unwrap_or_default(), &mut losses)?;
+    let form = Form::Untyped(Box::new(body));
+    Ok(Parsed { form, tools, has_tools, place, losses, length, purpose })
 }
 
 fn understand<'a, T>(
     body: wire::Body<'a, T>,
     tools: Vec<Element<wire::Tool<'a>>>,
+    mut earlier: Earlier<'a>,
     mut reader: Reader<'a, '_>,
     purpose: Purpose,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
@@ -132,11 +276,17 @@ fn understand<'a, T>(
         request.tool_choice = tools::choice(choice)?;
     }
 
-    if let Some(system) = &body.system {
+    let system = body.system.or(earlier.system);
+    if let Some(system) = &system {
         request.system = reader.system(Slice::new(system))?;
     }
-    let messages = body.messages.ok_or_else(|| Path::Root.field("messages").bad("is missing"))?;
-    reader.messages(messages, &mut request)?;
+    let count = earlier.messages.len();
+    match body.messages {
+        Some(own) => earlier.messages.extend(own),
+        None if count > 0 => {}
+        None => return Err(Path::Root.field("messages").bad("is missing")),
+    }
+    reader.messages(earlier.messages, count, &mut request)?;
     request.tools = tools::decode(tools, &mut reader, &request.tool_choice)?;
 
     check_name(&request.model, &Path::Root.field("model"))?;
@@ -150,12 +300,13 @@ fn understand<'a, T>(
             .tools
             .iter()
             .any(|tool| matches!(tool, Tool::Server(ServerTool::WebSearch { .. }))),
-        thread: thread(body.thread)?,
+        signatures_stored: false,
+        thread: thread(body.thread.as_ref())?,
     };
     Ok(Decoded { request, echo, losses: reader.losses })
 }
 
-/// Names the fields that were understood and that nobody will honour.
+/// Reports known fields that have no effect.
 fn note_ignored<T>(body: &wire::Body<'_, T>, losses: &mut Losses) {
     let given = |raw: &Option<Raw<'_>>| raw.as_ref().is_some_and(|raw| !is_empty(raw));
     let differs = |text: &Option<Text<'_>>, usual: &str| {
@@ -211,7 +362,7 @@ fn thinking(
 ) -> Result<Thinking, BadRequest> {
     let Some(given) = given else { return Ok(Thinking::default()) };
     let at = Path::Root.field("thinking");
-    let kind = required(given.kind, &at.field("type"))?;
+    let kind = required(given.kind.clone(), &at.field("type"))?;
     let show = given.display.as_ref().is_none_or(|display| display.decode() != "omitted");
     let on = Thinking {
         mode: ThinkingMode::On,
@@ -270,14 +421,14 @@ fn output_format<'a>(
     })
 }
 
-fn thread(given: Option<wire::Thread<'_>>) -> Result<Thread, BadRequest> {
+fn thread(given: Option<&wire::Thread<'_>>) -> Result<Thread, BadRequest> {
     let Some(given) = given else { return Ok(Thread::None) };
     let at = Path::Root.field("thread");
-    let kind: Cow<'_, str> = required(given.kind, &at.field("type"))?;
+    let kind: Cow<'_, str> = required(given.kind.clone(), &at.field("type"))?;
     match &*kind {
         "create" => Ok(Thread::Create),
         "continue" => {
-            let id = required(given.previous_message_id, &at.field("previous_message_id"))?;
+            let id = required(given.previous_message_id.clone(), &at.field("previous_message_id"))?;
             Ok(Thread::Continue { previous_message_id: id.into_owned() })
         }
         _ => Err(at.field("type").bad("expected create or continue")),

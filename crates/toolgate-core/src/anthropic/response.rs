@@ -2,7 +2,8 @@
 
 use super::compose::{Composer, Page, member};
 use super::request::Echo;
-use crate::canon::{Answer, Item, Stamp};
+use crate::canon::{Answer, Item};
+use crate::dialect::Stamp;
 use crate::json::{Text, write};
 use crate::seal::Sealer;
 
@@ -33,6 +34,7 @@ pub fn encode_response(answer: &Answer, echo: &Echo, stamp: &Stamp, sealer: &Sea
     composer.finish(page);
     out.push(b']');
     composer.stop(&mut out, &answer.finish);
+    out.extend_from_slice(br#","diagnostics":null"#);
     composer.usage(&mut out, &answer.finish.usage);
     out.push(b'}');
     out
@@ -53,7 +55,7 @@ impl Content<'_> {
 
 impl Page for Content<'_> {
     fn open_text(&mut self) {
-        self.open(br#""type":"text","text":""#);
+        self.open(br#""type":"text","citations":null,"text":""#);
     }
 
     fn text(&mut self, text: &Text<'_>) {

@@ -8,12 +8,13 @@
 //! ```
 //!
 //! `ping` may stand between any two of them. `error` ends a stream that cannot go on: the block
-//! that is open then stays open, and clients keep what they have.
+//! that is open then stays open, and clients keep the blocks so far.
 
-use super::compose::{Composer, Page, member};
+use super::compose::{Composer, Page, member, null};
 use super::error;
 use super::request::Echo;
-use crate::canon::{Encoder, Event, Failure, Finish, Stamp, Start};
+use crate::canon::{Encoder, Event, Failure, Finish, Start};
+use crate::dialect::Stamp;
 use crate::json::{Text, write};
 use crate::seal::Sealer;
 
@@ -22,6 +23,7 @@ use crate::seal::Sealer;
 pub struct StreamEncoder {
     composer: Composer,
     id: String,
+    request_id: Option<String>,
     index: usize,
     state: State,
 }
@@ -38,7 +40,7 @@ impl StreamEncoder {
     pub fn new(echo: Echo, mut stamp: Stamp, sealer: Sealer) -> Self {
         let id = format!("msg_{}", stamp.ids.token());
         let composer = Composer::new(echo, sealer, stamp.ids);
-        Self { composer, id, index: 0, state: State::Waiting }
+        Self { composer, id, request_id: stamp.request_id, index: 0, state: State::Waiting }
     }
 
     fn start(&mut self, start: &Start<'_>, out: &mut Vec<u8>) {
@@ -50,6 +52,7 @@ impl StreamEncoder {
             out.extend_from_slice(br#","type":"message","role":"assistant""#);
             member(out, "model", &self.composer.echo().model);
             out.extend_from_slice(br#","content":[],"stop_reason":null,"stop_sequence":null"#);
+            out.extend_from_slice(br#","stop_details":null,"container":null,"diagnostics":null"#);
             self.composer.usage(out, &start.usage);
             out.push(b'}');
         });
@@ -63,7 +66,7 @@ impl StreamEncoder {
             out.push(b'{');
             self.composer.stop(out, finish);
             out.push(b'}');
-            self.composer.usage(out, &finish.usage);
+            self.composer.delta_usage(out, &finish.usage);
         });
         frame(out, "message_stop", |_| {});
     }
@@ -71,7 +74,13 @@ impl StreamEncoder {
     /// Before the first frame there is still an HTTP status to say it with.
     fn fail(&mut self, failure: &Failure, out: &mut Vec<u8>) {
         if self.state == State::Started {
-            frame(out, "error", |out| error::write_error(out, failure));
+            frame(out, "error", |out| {
+                error::write_error(out, failure);
+                match &self.request_id {
+                    Some(id) => member(out, "request_id", id),
+                    None => null(out, "request_id"),
+                }
+            });
         }
         self.state = State::Ended;
     }
@@ -191,7 +200,7 @@ fn write_index(out: &mut Vec<u8>, index: usize) {
 
 impl Page for Frames<'_> {
     fn open_text(&mut self) {
-        self.start(|out| out.extend_from_slice(br#""type":"text","text":"""#));
+        self.start(|out| out.extend_from_slice(br#""type":"text","citations":null,"text":"""#));
     }
 
     fn text(&mut self, text: &Text<'_>) {

@@ -45,7 +45,7 @@ fn read_one<'a>(
 ) -> Result<wire::Tool<'a>, BadRequest> {
     let tag: wire::ToolTag<'a> = json::look(Slice::new(raw).get(), at)?;
     if tag.kind.as_ref().is_none_or(|kind| is_known(&kind.decode())) {
-        return json::read(Slice::new(raw).get(), at, losses);
+        return Ok(json::read(Slice::new(raw).get(), at, losses)?);
     }
     let name = tag.name.and_then(Raw::into_text);
     Ok(wire::Tool { kind: tag.kind, name, ..wire::Tool::default() })
@@ -100,7 +100,7 @@ const PLACEHOLDER: &str = "DeferredToolPlaceholder";
 #[derive(Default)]
 struct Shelf<'a> {
     tools: Vec<Tool<'a>>,
-    /// Whether the client relies on a search that nobody runs: then nothing can stay deferred.
+    /// Whether the client relies on a search that is not run: then nothing can stay deferred.
     search_dropped: bool,
 }
 

@@ -11,7 +11,7 @@ use super::wire;
 use crate::canon::{Function, SchemaForm, ToolName};
 use crate::json::{Fields, Path, Raw, Slice, Text};
 
-use Kind::{
+use MemberKind::{
     Amount, Anchor, Direction, Element, Filter, Number, Pair, Point, Region, Text as Word, Texts,
     Value,
 };
@@ -58,13 +58,13 @@ pub(super) fn functions<'a>(
 struct Member {
     name: &'static str,
     about: &'static str,
-    inputs: &'static [(&'static str, Kind, Need)],
+    inputs: &'static [(&'static str, MemberKind, Need)],
     /// Whether it is offered when the client does not say.
     is_default: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum MemberKind {
     Amount,
     /// A point of the page, or an element of it.
     Anchor,
@@ -89,7 +89,7 @@ enum Need {
 const fn member(
     name: &'static str,
     about: &'static str,
-    inputs: &'static [(&'static str, Kind, Need)],
+    inputs: &'static [(&'static str, MemberKind, Need)],
 ) -> Member {
     Member { name, about, inputs, is_default: true }
 }
@@ -97,12 +97,12 @@ const fn member(
 const fn hidden(
     name: &'static str,
     about: &'static str,
-    inputs: &'static [(&'static str, Kind, Need)],
+    inputs: &'static [(&'static str, MemberKind, Need)],
 ) -> Member {
     Member { name, about, inputs, is_default: false }
 }
 
-const CLICK: &[(&str, Kind, Need)] = &[("coordinate", Pair, May), ("text", Word, May)];
+const CLICK: &[(&str, MemberKind, Need)] = &[("coordinate", Pair, May), ("text", Word, May)];
 
 const COMPUTER: &[Member] = &[
     member(
@@ -149,12 +149,12 @@ const COMPUTER: &[Member] = &[
     ),
 ];
 
-const PRESS: &[(&str, Kind, Need)] =
+const PRESS: &[(&str, MemberKind, Need)] =
     &[("target", Anchor, Must), ("modifiers", Word, May), ("tab_id", Word, May)];
-const AT_POINT: &[(&str, Kind, Need)] = &[("target", Point, Must), ("tab_id", Word, May)];
-const IN_TAB: &[(&str, Kind, Need)] = &[("tab_id", Word, May)];
-const SECONDS: &[(&str, Kind, Need)] = &[("duration", Number, Must), ("tab_id", Word, May)];
-const WRITTEN: &[(&str, Kind, Need)] = &[("text", Word, Must), ("tab_id", Word, May)];
+const AT_POINT: &[(&str, MemberKind, Need)] = &[("target", Point, Must), ("tab_id", Word, May)];
+const IN_TAB: &[(&str, MemberKind, Need)] = &[("tab_id", Word, May)];
+const SECONDS: &[(&str, MemberKind, Need)] = &[("duration", Number, Must), ("tab_id", Word, May)];
+const WRITTEN: &[(&str, MemberKind, Need)] = &[("text", Word, Must), ("tab_id", Word, May)];
 
 const BROWSER: &[Member] = &[
     member(
@@ -257,7 +257,7 @@ const BROWSER: &[Member] = &[
     ),
 ];
 
-fn schema(inputs: &[(&str, Kind, Need)]) -> String {
+fn schema(inputs: &[(&str, MemberKind, Need)]) -> String {
     let mut input = Input::default();
     for &(name, kind, _) in inputs {
         match kind {

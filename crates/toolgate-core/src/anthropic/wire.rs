@@ -1,14 +1,14 @@
 //! Anthropic's bodies, as they are written.
 //!
-//! Everything is optional and nothing is interpreted. A field that is polymorphic or that nobody
-//! looks into is a [`Raw`]. Content blocks, which are most of a body, have a reader of their own:
+//! Everything is optional and nothing is interpreted. A field that is polymorphic or that the decoder does not
+//! look into is a [`Raw`]. Content blocks, which are most of a body, have a reader of their own:
 //! [`Block`](super::content::Block).
 
 use serde::{Deserialize, Deserializer};
 
-use crate::json::{Raw, Text};
+use crate::json::{Placed, Raw, Text};
 
-/// A value that is known to be there and that nobody looks at.
+/// A known value that is not read.
 #[derive(Debug)]
 pub(super) struct Skipped;
 
@@ -30,7 +30,7 @@ pub(super) struct Body<'a, T> {
     pub(super) messages: Option<Vec<Message<'a>>>,
     #[serde(borrow)]
     pub(super) system: Option<Raw<'a>>,
-    pub(super) tools: Option<Vec<T>>,
+    pub(super) tools: Option<Placed<Vec<T>>>,
     #[serde(borrow)]
     pub(super) tool_choice: Option<ToolChoice<'a>>,
     pub(super) max_tokens: Option<i64>,
@@ -102,7 +102,7 @@ pub(super) struct Source<'a> {
     pub(super) content: Option<Raw<'a>>,
 }
 
-/// What a `tool_addition` or `tool_removal` block is about.
+/// Subject of a `tool_addition` or `tool_removal` block.
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "some fields are known and mean nothing to Gemini")]
 pub(super) struct ToolChange<'a> {
@@ -256,43 +256,4 @@ pub(super) struct Thread<'a> {
     pub(super) kind: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) previous_message_id: Option<Text<'a>>,
-}
-
-/// The part of Gemini's `groundingMetadata` that a search result shows.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Grounding<'a> {
-    #[serde(borrow)]
-    pub(super) web_search_queries: Option<Vec<Text<'a>>>,
-    #[serde(borrow)]
-    pub(super) grounding_chunks: Option<Vec<GroundingChunk<'a>>>,
-}
-
-/// One source of an answer.
-#[derive(Debug, Deserialize)]
-pub(super) struct GroundingChunk<'a> {
-    #[serde(borrow)]
-    pub(super) web: Option<SearchPage<'a>>,
-}
-
-/// A page on the web.
-#[derive(Debug, Deserialize)]
-pub(super) struct SearchPage<'a> {
-    #[serde(borrow)]
-    pub(super) uri: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) title: Option<Text<'a>>,
-}
-
-/// The members of Gemini's `executableCode` and `codeExecutionResult` that are shown.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Execution<'a> {
-    #[serde(borrow)]
-    pub(super) id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) code: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) outcome: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) output: Option<Text<'a>>,
 }

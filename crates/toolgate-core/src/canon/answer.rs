@@ -3,17 +3,19 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use super::{Call, Event, Failure, Finish, Media, ServerActivity, Signature, Sink, Start};
-use crate::json::{Raw, Text};
+use super::{
+    Call, Event, Failure, Finish, Grounding, Media, ServerActivity, Signature, Sink, Start,
+};
+use crate::json::Text;
 
 /// A whole answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// How it began.
+    /// Its start.
     pub start: Start<'static>,
-    /// What it holds, in order.
+    /// Its content, in order.
     pub items: Vec<Item>,
-    /// How it ended.
+    /// Its end.
     pub finish: Finish,
 }
 
@@ -37,10 +39,10 @@ pub enum Item {
     Call(Call<'static>),
     /// A picture or other medium.
     Media(Media<'static>),
-    /// Something that Gemini did itself.
+    /// A step that Gemini took itself.
     Server(ServerActivity<'static>),
-    /// What the answer rests on.
-    Grounding(Raw<'static>),
+    /// Sources of the answer.
+    Grounding(Grounding),
 }
 
 impl Answer {
@@ -208,7 +210,7 @@ impl Sink for Assembler {
             (Event::Call(call), _) => Item::Call(call.clone().into_owned()),
             (Event::Media(media), _) => Item::Media(media.clone().into_owned()),
             (Event::Server(activity), _) => Item::Server(activity.clone().into_owned()),
-            (Event::Grounding(raw), _) => Item::Grounding(raw.clone().into_owned()),
+            (Event::Grounding(grounding), _) => Item::Grounding(grounding.clone()),
         };
         self.answer.items.push(item);
     }
@@ -227,7 +229,7 @@ impl Event<'_> {
             Self::Call(call) => Event::Call(call.into_owned()),
             Self::Media(media) => Event::Media(media.into_owned()),
             Self::Server(activity) => Event::Server(activity.into_owned()),
-            Self::Grounding(raw) => Event::Grounding(raw.into_owned()),
+            Self::Grounding(grounding) => Event::Grounding(grounding),
             Self::Finish(finish) => Event::Finish(finish),
             Self::Fail(failure) => Event::Fail(failure),
         }
@@ -261,18 +263,6 @@ impl Media<'_> {
                 .into_iter()
                 .map(|(key, raw)| (Cow::Owned(key.into_owned()), raw.into_owned()))
                 .collect(),
-        }
-    }
-}
-
-impl ServerActivity<'_> {
-    /// A copy that owns its JSON.
-    pub fn into_owned(self) -> ServerActivity<'static> {
-        ServerActivity {
-            kind: Cow::Owned(self.kind.into_owned()),
-            body: self.body.into_owned(),
-            part: self.part.into_owned(),
-            issuer: self.issuer,
         }
     }
 }

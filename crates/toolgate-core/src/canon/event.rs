@@ -1,4 +1,4 @@
-//! What Gemini says, as it says it.
+//! Events of an answer, in the order in which the upstream sends them.
 //!
 //! ```text
 //! stream  = Start piece* (Finish | Fail)
@@ -14,15 +14,15 @@
 
 use std::borrow::Cow;
 
-use super::{Call, Failure, Issuer, Media, Signature};
+use super::{Call, Failure, Grounding, Media, ServerActivity, Signature};
 use crate::json::{Raw, Text};
 
-/// One thing that Gemini said.
+/// A piece of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// Gemini has begun to answer.
+    /// Start of an answer.
     Start(Start<'a>),
-    /// More words. Never empty.
+    /// More text. Never empty.
     Text(Text<'a>),
     /// More of a thought's summary. Never empty.
     Thought(Text<'a>),
@@ -35,21 +35,21 @@ pub enum Event<'a> {
         /// The signature.
         signature: Signature<'a>,
     },
-    /// A call, whole.
+    /// A complete call.
     Call(Call<'a>),
     /// A picture or other medium that the model made.
     Media(Media<'a>),
-    /// Something that Gemini did itself.
+    /// A step that Gemini took itself.
     Server(ServerActivity<'a>),
-    /// `groundingMetadata`: what the answer rests on.
-    Grounding(Raw<'a>),
-    /// The end, as it should be.
+    /// Sources of the answer.
+    Grounding(Grounding),
+    /// The answer completed.
     Finish(Finish),
-    /// The end, as it should not be.
+    /// The answer failed; nothing follows.
     Fail(Failure),
 }
 
-/// Gemini has begun to answer.
+/// Start of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start<'a> {
     /// Gemini's `responseId`.
@@ -60,32 +60,21 @@ pub struct Start<'a> {
     pub usage: Usage,
 }
 
-/// Something that Gemini did itself: a search, code that it ran.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerActivity<'a> {
-    /// The member of the part that says what it is: `executableCode`, `codeExecutionResult`,
-    /// `toolCall`, `toolResponse`, or a name that this version does not know.
-    pub kind: Cow<'a, str>,
-    /// That member's value.
-    pub body: Raw<'a>,
-    /// The whole part, signature included, to be sent back as it is.
-    pub part: Raw<'a>,
-    /// Who did it and signed the part: nobody else may get it back.
-    pub issuer: Option<Issuer>,
-}
-
 /// How the answer ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Finish {
     /// Why.
     pub reason: FinishReason,
-    /// What Gemini said about it.
+    /// Gemini's message about it.
     pub message: Option<String>,
     /// Gemini refused the prompt, and did not begin to answer.
     pub is_prompt_blocked: bool,
-    /// What else Gemini said about the answer, for clients that speak Gemini: members of the
+    /// Further members of Gemini's answer, for clients that speak Gemini: members of the
     /// candidate as they came (`citationMetadata`, `logprobsResult`, `urlContextMetadata`).
     pub metadata: Vec<(Cow<'static, str>, Raw<'static>)>,
+    /// Further candidates, in the order of their index, where Gemini gave several. Dialects without
+    /// several choices leave them out.
+    pub candidates: Vec<super::Answer>,
     /// Tokens of the whole answer.
     pub usage: Usage,
     /// Losses on the way back: arguments mended, calls left out because the client wants one at
@@ -182,11 +171,11 @@ impl<F: FnMut(&Event<'_>)> Sink for F {
 
 /// Writes events as a client's stream.
 pub trait Encoder {
-    /// Writes what the client shall see of `event`, whole frames only.
+    /// Writes `event` as the client sees it, whole frames only.
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>);
 
-    /// Writes what was kept back because the next event might have completed it. To be called when
-    /// no more events are at hand; the end of the stream does it by itself.
+    /// Writes text that was held back because the next event might have completed it. To be called
+    /// when no more events are at hand; the end of the stream does it by itself.
     fn flush(&mut self, _out: &mut Vec<u8>) {}
 
     /// Whether [`flush`](Self::flush) has something to write.

@@ -1,4 +1,4 @@
-//! What went wrong, and whose fault it was.
+//! Errors of requests, and failures of answers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,15 +9,15 @@ use std::fmt;
 pub struct BadRequest {
     /// Where in the body, as `messages[2].content[0].type`.
     pub at: String,
-    /// What is wrong there.
+    /// Description of the fault.
     pub reason: String,
 }
 
-/// Why there is no (whole) answer. Each dialect has one table from this to its own error.
+/// Reason why there is no answer, or no complete one. Each dialect maps it to its own error.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// What sort of failure.
+    /// Type of failure.
     pub kind: FailureKind,
     /// For a person; names the field or the tool at fault where one is.
     pub message: String,
@@ -31,9 +31,11 @@ pub struct Failure {
     pub upstream_reason: Option<String>,
     /// Gemini's error body as it came, for clients that speak Gemini.
     pub upstream_body: Option<String>,
+    /// The request was retried already: a client that retries it again only multiplies the attempts.
+    pub is_retried: bool,
 }
 
-/// What sort of failure.
+/// Type of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureKind {
     /// The key is missing or wrong.
@@ -44,17 +46,17 @@ pub enum FailureKind {
     Cut,
     /// The conversation is longer than the model can read.
     ContextTooLong,
-    /// The model ended its turn without a word or a call.
+    /// The model ended its turn without text or a call.
     EmptyTurn,
     /// The upstream failed.
     Internal,
     /// The request is wrong.
     InvalidRequest,
-    /// The model wrote a call that cannot be read, or called what it was not given.
+    /// The model wrote a call that cannot be read, or called a tool that was not declared.
     MalformedCall,
     /// No such model, or no such thing.
     NotFound,
-    /// The upstream has too much to do.
+    /// The upstream is overloaded.
     Overloaded,
     /// The key may not do this.
     Permission,
@@ -68,7 +70,9 @@ pub enum FailureKind {
     Timeout,
     /// The body is too large.
     TooLarge,
-    /// The upstream said something that is not Gemini's protocol.
+    /// No connection: the host has no address, refuses, or fails the TLS handshake. Nothing was sent.
+    Unreachable,
+    /// The upstream's answer does not follow Gemini's protocol.
     UpstreamProtocol,
 }
 
@@ -83,6 +87,7 @@ impl FailureKind {
             | Self::Overloaded
             | Self::RateLimited
             | Self::Timeout
+            | Self::Unreachable
             | Self::UpstreamProtocol => true,
             Self::Authentication
             | Self::Billing
@@ -108,6 +113,7 @@ impl Failure {
             upstream_code: None,
             upstream_reason: None,
             upstream_body: None,
+            is_retried: false,
         }
     }
 
@@ -128,6 +134,7 @@ impl fmt::Debug for Failure {
             upstream_code,
             upstream_reason,
             upstream_body,
+            is_retried,
         } = self;
         f.debug_struct("Failure")
             .field("kind", kind)
@@ -137,11 +144,12 @@ impl fmt::Debug for Failure {
             .field("upstream_code", upstream_code)
             .field("upstream_reason", upstream_reason)
             .field("upstream_body_len", &upstream_body.as_ref().map(String::len))
+            .field("is_retried", is_retried)
             .finish()
     }
 }
 
-/// What a place or a reason may have of a client's own words, in bytes.
+/// Maximum bytes of a path or reason, which may quote the client.
 const BRIEF: usize = 240;
 
 impl From<BadRequest> for Failure {

@@ -43,8 +43,8 @@ impl IdGen {
         Self { seed, next: 0, time: None }
     }
 
-    /// The same at a time, in milliseconds since 1970: ids that are made later sort behind those
-    /// made before, so that whoever keeps them in order adds at one end.
+    /// The same at a time, in milliseconds since 1970: later ids sort after earlier ones, so that an
+    /// ordered index grows at one end.
     ///
     /// ```
     /// use toolgate_core::canon::IdGen;

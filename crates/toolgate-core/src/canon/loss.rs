@@ -1,4 +1,4 @@
-//! What could not be carried over, and what was changed on the way.
+//! Losses: facts that could not be carried over, or were changed on the way.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -37,15 +37,15 @@ pub struct Losses {
     omitted: BTreeMap<LossCode, usize>,
 }
 
-/// Something that the other side will not see as it was said.
+/// A fact that the other side does not get as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loss {
     /// Where: a path in the client's body (`tools[3].input_schema.properties.a`) or in the
     /// model's answer (`calls[0].args.count`).
     pub at: String,
-    /// What sort of loss.
+    /// Type of loss.
     pub code: LossCode,
-    /// For a person: what happened to it.
+    /// Description for a person.
     pub detail: String,
     /// The tool that it is about, where it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -220,7 +220,7 @@ impl Loss {
     }
 }
 
-/// What sort of loss.
+/// Type of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossCode {
@@ -237,7 +237,7 @@ pub enum LossCode {
     CallDropped,
     /// A value was changed to one that the target accepts.
     Changed,
-    /// A signature of somebody else's, or for another model, was left out.
+    /// A signature of another vendor or model was left out.
     ForeignSignature,
     /// The field is known but means nothing to the target.
     Ignored,

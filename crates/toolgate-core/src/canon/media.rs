@@ -11,8 +11,8 @@ use crate::json::{Path, Text};
 impl<'a> MediaSource<'a> {
     /// Bytes in the request, as base64 that Gemini can read.
     ///
-    /// What other readers forgive is put right: line breaks, both alphabets at once, padding that
-    /// is not there or too long. The bytes stay what they are. What is no base64 is an error.
+    /// Deviations that other readers accept are repaired: line breaks, both alphabets at once, missing
+    /// or excess padding. The bytes stay the same. Anything else is an error.
     pub(crate) fn inline(data: Text<'a>, at: &Path<'_>) -> Result<Self, BadRequest> {
         if is_base64(data.escaped()) {
             return Ok(Self::Inline(data));
@@ -86,23 +86,7 @@ fn mend(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The bytes that an address writes as `%41`.
+/// Decodes percent-encoding; malformed escapes stay as they are.
 pub fn percent_decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let hex = (byte == b'%').then(|| text.get(at + 1..at + 3)).flatten();
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    out
+    percent_encoding::percent_decode_str(text).collect()
 }

@@ -1,11 +1,12 @@
-//! What a client asks for.
+//! The canonical request.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{Call, OutputFormat, Settings, Signature, Thinking, Tool, ToolChoice, ToolResult};
+use super::{
+    Call, Envelope, OutputFormat, Settings, Signature, Thinking, Tool, ToolChoice, ToolResult,
+};
 use crate::json::{Raw, Text};
-use crate::seal::Envelope;
 
 /// One request, complete.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +17,7 @@ pub struct Request<'a> {
     pub system: Vec<Text<'a>>,
     /// The conversation as the client told it. Any order, any gaps: Gemini's encoder mends it.
     pub turns: Vec<Turn<'a>>,
-    /// What the model may call, in the client's order.
+    /// Tools that the model may call, in the client's order.
     pub tools: Vec<Tool<'a>>,
     /// Whether it may, must or must not call.
     pub tool_choice: ToolChoice<'a>,
@@ -32,21 +33,21 @@ pub struct Request<'a> {
     pub stream: bool,
     /// Fields that only Gemini knows and that its encoder copies as they are
     /// (`safetySettings`, `cachedContent`, `labels`, …), by their camelCase name.
-    pub gemini: Vec<(&'static str, Raw<'a>)>,
+    pub gemini: Vec<(Cow<'a, str>, Raw<'a>)>,
     /// Members of `generationConfig` that have no place above, copied likewise.
     pub gemini_generation: Vec<(Cow<'a, str>, Raw<'a>)>,
 }
 
-/// What one side said at one time.
+/// One message of a conversation.
 #[derive(Clone, Debug)]
 pub struct Turn<'a> {
-    /// Who spoke.
+    /// Its author.
     pub role: Role,
-    /// What was said, in order.
+    /// Its content, in order.
     pub parts: Vec<Part<'a>>,
 }
 
-/// Who speaks.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The user, and the tools that answer for them.
@@ -58,7 +59,7 @@ pub enum Role {
     Instruction,
 }
 
-/// A piece of a turn.
+/// Part of a message.
 #[derive(Clone, Debug)]
 pub enum Part<'a> {
     /// Words.

@@ -1,4 +1,4 @@
-//! How to answer.
+//! Settings of an answer.
 
 use crate::json::{Raw, Text};
 
@@ -7,23 +7,23 @@ use crate::json::{Raw, Text};
 pub struct Settings<'a> {
     /// The most tokens that the answer may have.
     pub max_output_tokens: Option<i64>,
-    /// How much chance.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
     /// Top-k sampling.
     pub top_k: Option<f64>,
-    /// Where to stop.
+    /// Stop sequences.
     pub stop: Vec<Text<'a>>,
     /// For repeatable sampling.
     pub seed: Option<i64>,
-    /// Against repeating what was said at all.
+    /// Penalty for tokens that occurred at all.
     pub presence_penalty: Option<f64>,
-    /// Against repeating what was said often.
+    /// Penalty for tokens by how often they occurred.
     pub frequency_penalty: Option<f64>,
-    /// How many answers.
+    /// Number of answers.
     pub candidates: Option<i64>,
-    /// How many alternatives for each token; `Some(0)`: only the chosen one's probability.
+    /// Number of alternatives for each token; `Some(0)`: only the chosen token's probability.
     pub logprobs: Option<i64>,
 }
 
@@ -81,9 +81,9 @@ pub enum OutputFormat<'a> {
     Json,
     /// JSON that follows a schema.
     JsonSchema {
-        /// What the client calls the schema.
+        /// The client's name of the schema.
         name: Option<Text<'a>>,
-        /// What the client says about it.
+        /// The client's description of the schema.
         description: Option<Text<'a>>,
         /// The schema.
         schema: Raw<'a>,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
+use super::Issuer;
 use crate::json::{Raw, Text};
 
 /// Something that the model may use.
@@ -14,9 +15,9 @@ pub enum Tool<'a> {
     Function(Function<'a>),
     /// A tool of the client's that takes text in a form of its own instead of JSON.
     Freeform {
-        /// What it is called.
+        /// The tool's name.
         name: ToolName<'a>,
-        /// What it is for.
+        /// The tool's description.
         description: Option<Text<'a>>,
         /// The grammar that its input follows, said in words to the model.
         grammar: Option<Text<'a>>,
@@ -28,9 +29,9 @@ pub enum Tool<'a> {
 /// A function that the client runs.
 #[derive(Clone, Debug)]
 pub struct Function<'a> {
-    /// What it is called.
+    /// The tool's name.
     pub name: ToolName<'a>,
-    /// What it is for.
+    /// The tool's description.
     pub description: Option<Text<'a>>,
     /// The schema of its arguments; `None` where the client gave none.
     pub parameters: Option<Raw<'a>>,
@@ -42,12 +43,12 @@ pub struct Function<'a> {
     pub deferred: bool,
     /// Where in the client's body it stands, for messages: `tools[3]`.
     pub at: String,
-    /// What the client's dialect calls its parameters there: `input_schema`.
+    /// Name of the parameters in the client's dialect: `input_schema`.
     pub schema_field: &'static str,
 }
 
 /// How a schema is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemaForm {
     /// JSON Schema, any draft.
     JsonSchema,
@@ -147,15 +148,15 @@ pub struct Call<'a> {
     pub id: Cow<'a, str>,
     /// Gemini's own id, where it gave one.
     pub upstream_id: Option<Cow<'a, str>>,
-    /// Which tool.
+    /// The tool that is called.
     pub tool: ToolName<'a>,
-    /// With what.
+    /// Its input.
     pub input: CallInput<'a>,
     /// Gemini's signature, where this very call carried one.
     pub signature: Option<Signature<'a>>,
 }
 
-/// What a call is given.
+/// Input of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallInput<'a> {
     /// A JSON object (a client may have stored something else; it is kept as it is).
@@ -173,7 +174,7 @@ pub struct ToolResult<'a> {
     pub tool: Option<ToolName<'a>>,
     /// Whether the tool says that it failed.
     pub is_error: bool,
-    /// What it said.
+    /// Content of the result.
     pub content: Vec<ResultPart<'a>>,
     /// Other members of Gemini's `functionResponse` (`scheduling`, `willContinue`), copied.
     pub modifiers: Vec<(Cow<'a, str>, Raw<'a>)>,
@@ -215,15 +216,6 @@ impl ToolMark {
         let hash: [u8; 32] = Sha256::digest(name.as_bytes()).into();
         Self([hash[0], hash[1], hash[2]])
     }
-}
-
-/// Who issued a signature: it means nothing to anybody else.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Issuer {
-    /// The model, by Gemini's name.
-    pub model: String,
-    /// The back end.
-    pub backend: crate::gemini::Backend,
 }
 
 impl<'a> Signature<'a> {

@@ -1,4 +1,4 @@
-//! What clients keep for us in `extra_content.google.thought_signature`.
+//! Carrier of signatures: `extra_content.google.thought_signature`, which clients echo.
 //!
 //! On a tool call the field holds the envelope of that call's signature. On the message it holds
 //! the envelopes of everything else, with spaces between them. A value that is not an envelope is
@@ -11,7 +11,7 @@ use crate::canon::{Call, Issuer, LossCode, Losses, Part, ServerActivity, Signatu
 use crate::json::{Path, Raw};
 use crate::seal::{Envelope, Opened, Sealed, Sealer};
 
-/// What a message carried, by where it belongs.
+/// Content of a message's carrier, by destination.
 #[derive(Default)]
 pub(super) struct Kept<'a> {
     /// Whole parts of Gemini's.
@@ -24,7 +24,7 @@ pub(super) struct Kept<'a> {
     pub(super) signature: Option<Signature<'a>>,
 }
 
-/// Opens what a message carried.
+/// Opens the carrier of a message.
 pub(super) fn open_message<'a>(
     text: Cow<'a, str>,
     sealer: &Sealer,
@@ -55,7 +55,7 @@ pub(super) fn open_message<'a>(
     kept
 }
 
-/// Opens what a call carried, and signs the call with it. What belongs elsewhere is given back.
+/// Opens the carrier of a call and signs the call with it. Returns an envelope that belongs elsewhere.
 pub(super) fn open_call<'a>(
     text: Cow<'a, str>,
     call: &mut Call<'a>,
@@ -108,7 +108,7 @@ pub(super) fn seal_call(call: &Call<'_>, sealer: &Sealer) -> Option<String> {
     Some(seal(signature, Sealed::Call { token, signature: bound }, sealer))
 }
 
-/// A signature of nobody known is given as it is, as Google would.
+/// A signature without a known issuer is sent unsealed, as Google sends it.
 fn seal(signature: &Signature<'_>, on: Sealed<'_>, sealer: &Sealer) -> String {
     match signature.issuer() {
         Some(issuer) => sealer.seal(&Envelope { on, issuer: issuer.clone() }),
@@ -130,7 +130,7 @@ enum Held {
 }
 
 impl Carrier {
-    /// More text or thought came. A signature counts from the end of what it signs, and in a
+    /// More text or thought came. A signature counts from the end of the signed text, and in a
     /// message all text is one: what signed text further up cannot be said any more.
     pub(super) fn grown(&mut self, is_thought: bool) {
         self.held.retain(|held| match held {

@@ -1,4 +1,4 @@
-//! What a message says: a string, or parts.
+//! Content of a message: a string, or parts.
 
 use std::borrow::Cow;
 
@@ -147,7 +147,7 @@ fn plain<'a>(mime: Option<Cow<'a, str>>, source: MediaSource<'a>) -> Media<'a> {
     Media { mime, source, name: None, modifiers: Vec::new() }
 }
 
-/// What a file is by its name. OpenAI takes PDFs only, so that is what a nameless one is.
+/// Media type of a file by its name. OpenAI takes PDFs only, so a file without a name is one.
 fn mime_of(name: Option<&str>) -> &'static str {
     let extension = name.and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
     match extension.map(str::to_ascii_lowercase).as_deref() {

@@ -1,9 +1,10 @@
 //! OpenAI's error body. The table is the only place that knows which failure is which.
 
-use crate::canon::{ErrorReply, Failure, FailureKind};
+use crate::canon::{Failure, FailureKind};
+use crate::dialect::ErrorReply;
 use crate::json::write;
 
-/// How long to wait after a 429 that does not say it: some clients give up where nobody says.
+/// `Retry-After` of a 429 without one, in seconds: some clients give up otherwise.
 const RETRY_AFTER: u64 = 5;
 
 /// A failure as OpenAI's API would answer it.
@@ -79,6 +80,7 @@ fn row(kind: FailureKind) -> Row {
         FailureKind::Cut => (502, SERVER, Some("upstream_disconnected")),
         FailureKind::EmptyTurn => (502, SERVER, Some("empty_response")),
         FailureKind::MalformedCall => (502, SERVER, Some("malformed_function_call")),
+        FailureKind::Unreachable => (502, SERVER, Some("upstream_unreachable")),
         FailureKind::UpstreamProtocol => (502, SERVER, Some("bad_gateway")),
         FailureKind::Overloaded => (503, SERVER, Some("overloaded")),
         FailureKind::Timeout => (504, SERVER, Some("timeout")),

@@ -179,7 +179,7 @@ impl Assistant<'_> {
         Ok(parts)
     }
 
-    /// What the message carries beside its calls.
+    /// Content of the message's carrier, beside its calls.
     fn kept<'a>(&mut self, extra: Option<wire::ExtraContent<'a>>) -> carrier::Kept<'a> {
         let Some(text) = signature_field(extra) else { return carrier::Kept::default() };
         let at = self.at.field("extra_content");

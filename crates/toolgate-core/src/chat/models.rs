@@ -7,7 +7,7 @@ use crate::json::write;
 pub struct ModelInfo {
     /// The name.
     pub id: String,
-    /// When it was made, in seconds since 1970; 0 where nobody knows.
+    /// Time of creation, in seconds since 1970; 0 if unknown.
     pub created: u64,
     /// Whose it is.
     pub owned_by: String,

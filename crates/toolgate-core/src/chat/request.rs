@@ -1,10 +1,11 @@
 //! From a Chat Completions request to [`Request`].
 
 use super::{message, settings, tools, wire};
-use crate::canon::{BadRequest, DecodeOptions, Decoded, Losses, Request, check_name};
+use crate::canon::{BadRequest, Losses, Request, check_name};
+use crate::dialect::{DecodeOptions, Decoded};
 use crate::json::{self, Path, Raw};
 
-/// What the answers must know of the request.
+/// Members of a request that its answer depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Echo {
     /// The model by the name that the client used.
@@ -50,14 +51,14 @@ pub fn decode_request<'a>(
     Ok(Decoded { request, echo, losses })
 }
 
-/// Reads a value that stands in the body, once it is known what it must be.
+/// Reads a value of the body whose type is known by now.
 pub(super) fn reread<'a, T: serde::Deserialize<'a>>(
     raw: &Raw<'a>,
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<T, BadRequest> {
     match raw.as_borrowed() {
-        Some(json) => json::read(json, at, losses),
+        Some(json) => Ok(json::read(json, at, losses)?),
         None => Err(at.bad("not a part of the body")),
     }
 }

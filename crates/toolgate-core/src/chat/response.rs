@@ -4,59 +4,78 @@ use std::borrow::Cow;
 
 use super::Echo;
 use super::carrier::{Carrier, seal_call};
-use crate::canon::{Answer, Call, CallInput, FinishReason, Item, Media, MediaSource, Stamp, Usage};
-use crate::gemini::{Citation, citations};
-use crate::json::{Raw, Text, write};
+use crate::canon::{
+    Answer, Call, CallInput, Citation, FinishReason, Grounding, Item, Media, MediaSource, Usage,
+    citations,
+};
+use crate::dialect::Stamp;
+use crate::json::{Text, write};
 use crate::seal::Sealer;
 
 /// Writes the body that answers a request without `stream`.
 pub fn encode_response(answer: &Answer, echo: &Echo, stamp: &Stamp, sealer: &Sealer) -> Vec<u8> {
-    let message = Message::of(answer);
     let mut out = Vec::with_capacity(512);
     out.push(b'{');
     write_head(&mut out, "chat.completion", echo, stamp);
-    out.extend_from_slice(b",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\"");
-    write::key(&mut out, "content");
-    match &message.content {
-        Some(text) => text.write(&mut out),
-        None => out.extend_from_slice(b"null"),
+    out.extend_from_slice(b",\"choices\":[");
+    write_choice(&mut out, answer, 0, echo, sealer);
+    for (at, other) in answer.finish.candidates.iter().enumerate() {
+        write::comma(&mut out);
+        write_choice(&mut out, other, at + 1, echo, sealer);
     }
-    out.extend_from_slice(b",\"refusal\":null");
-    if let Some(thought) = &message.thought {
-        write::key(&mut out, "reasoning_content");
-        thought.write(&mut out);
-    }
-    write_calls(&mut out, &message.calls, echo, sealer);
-    if !message.groundings.is_empty() {
-        let text = message.content.as_ref().filter(|_| echo.citations);
-        let text = text.map(Text::decode).unwrap_or_default();
-        write::key(&mut out, "annotations");
-        write_annotations(&mut out, &citations(&message.groundings, &text));
-    }
-    if let Some(field) = message.carrier.finish(sealer) {
-        write_extra_content(&mut out, &field);
-    }
-    out.extend_from_slice(b"},\"logprobs\":null,\"finish_reason\":");
-    write::string(&mut out, finish_reason(&answer.finish.reason, !message.calls.is_empty(), echo));
-    out.extend_from_slice(b"}]");
+    out.push(b']');
     write::key(&mut out, "usage");
     write_usage(&mut out, &answer.finish.usage);
     out.push(b'}');
     out
 }
 
+/// Writes one member of `choices`.
+fn write_choice(out: &mut Vec<u8>, answer: &Answer, index: usize, echo: &Echo, sealer: &Sealer) {
+    let message = Message::of(answer);
+    out.extend_from_slice(b"{\"index\":");
+    write::integer(out, index as u64);
+    out.extend_from_slice(b",\"message\":{\"role\":\"assistant\"");
+    write::key(out, "content");
+    match &message.content {
+        Some(text) => text.write(out),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"refusal\":null");
+    if let Some(thought) = &message.thought {
+        write::key(out, "reasoning_content");
+        thought.write(out);
+    }
+    write_calls(out, &message.calls, echo, sealer);
+    write::key(out, "annotations");
+    write_annotations(out, &message.citations(echo));
+    let is_called = !message.calls.is_empty();
+    if let Some(field) = message.carrier.finish(sealer) {
+        write_extra_content(out, &field);
+    }
+    out.extend_from_slice(b"},\"logprobs\":null,\"finish_reason\":");
+    write::string(out, finish_reason(&answer.finish.reason, is_called, echo));
+    out.push(b'}');
+}
+
 /// An answer, sorted into the fields that a message has.
 #[derive(Default)]
-struct Message<'a> {
-    content: Option<Text<'static>>,
-    thought: Option<Text<'static>>,
-    calls: Vec<&'a Call<'static>>,
-    groundings: Vec<Raw<'a>>,
-    carrier: Carrier,
+pub(super) struct Message<'a> {
+    pub(super) content: Option<Text<'static>>,
+    pub(super) thought: Option<Text<'static>>,
+    pub(super) calls: Vec<&'a Call<'static>>,
+    groundings: Vec<Grounding>,
+    pub(super) carrier: Carrier,
 }
 
 impl<'a> Message<'a> {
-    fn of(answer: &'a Answer) -> Self {
+    /// Pages that the text rests on, where the client wants them.
+    pub(super) fn citations(&self, echo: &Echo) -> Vec<Citation> {
+        let text = self.content.as_ref().filter(|_| echo.citations);
+        citations(&self.groundings, &text.map(Text::decode).unwrap_or_default())
+    }
+
+    pub(super) fn of(answer: &'a Answer) -> Self {
         let mut message = Self::default();
         for item in &answer.items {
             match item {
@@ -80,7 +99,7 @@ impl<'a> Message<'a> {
                     push(&mut message.content, &markdown(media));
                 }
                 Item::Server(activity) => message.carrier.server(activity),
-                Item::Grounding(raw) => message.groundings.push(raw.borrowed()),
+                Item::Grounding(grounding) => message.groundings.push(grounding.clone()),
             }
         }
         message

@@ -1,5 +1,7 @@
 //! How to answer: sampling, limits, thinking, the form of the answer.
 
+use std::borrow::Cow;
+
 use super::request::reread;
 use super::wire;
 use crate::canon::{
@@ -21,7 +23,9 @@ pub(super) fn decode_settings<'a>(
     for google in google.into_iter().flatten() {
         let copied =
             [("cachedContent", google.cached_content), ("safetySettings", google.safety_settings)];
-        request.gemini.extend(copied.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
+        request
+            .gemini
+            .extend(copied.into_iter().filter_map(|(key, raw)| Some((Cow::Borrowed(key), raw?))));
     }
     report_ignored(&wire, losses);
     if wants_pictures(&wire) {
@@ -110,7 +114,7 @@ fn output_format<'a>(
 }
 
 /// Thinking can be asked for in OpenAI's way, in Google's, and in those of other vendors whose
-/// clients are pointed at us; what is said last in this order stands.
+/// clients are pointed at us; the last one in this order counts.
 fn thinking<'a>(
     wire: &wire::Request<'a>,
     google: impl Iterator<Item = &'a wire::Google<'a>>,
@@ -168,7 +172,7 @@ fn thinking<'a>(
     asked.0
 }
 
-/// What was asked for so far.
+/// Settings read so far.
 #[derive(Default)]
 struct Asked(Thinking);
 

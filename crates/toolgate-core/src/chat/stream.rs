@@ -11,12 +11,12 @@ use super::Echo;
 use super::carrier::Carrier;
 use super::error::write_error;
 use super::response::{
-    finish_reason, markdown, write_annotations, write_extra_content, write_function_call,
+    Message, finish_reason, markdown, write_annotations, write_extra_content, write_function_call,
     write_head, write_tool_call, write_usage,
 };
-use crate::canon::{Call, Encoder, Event, Finish, Stamp};
-use crate::gemini::citations;
-use crate::json::{Raw, Text, write};
+use crate::canon::{Answer, Call, Encoder, Event, Finish, Grounding, citations};
+use crate::dialect::Stamp;
+use crate::json::{Text, write};
 use crate::seal::Sealer;
 
 /// Writes events as Chat Completions chunks.
@@ -24,6 +24,7 @@ use crate::seal::Sealer;
 pub struct StreamEncoder {
     echo: Echo,
     sealer: Sealer,
+    request_id: Option<String>,
     /// `data: {"id":…` as every chunk begins, up to its choices.
     head: Vec<u8>,
     begun: bool,
@@ -32,12 +33,11 @@ pub struct StreamEncoder {
     carrier: Carrier,
     /// The answer's words, where citations will have to point into them.
     cited: String,
-    groundings: Vec<Raw<'static>>,
+    groundings: Vec<Grounding>,
 }
 
 impl StreamEncoder {
     /// An encoder for one answer.
-    #[expect(clippy::needless_pass_by_value, reason = "every dialect's encoder takes it over")]
     pub fn new(echo: Echo, stamp: Stamp, sealer: Sealer) -> Self {
         let mut head = Vec::with_capacity(160);
         head.extend_from_slice(b"data: {");
@@ -45,6 +45,7 @@ impl StreamEncoder {
         Self {
             echo,
             sealer,
+            request_id: stamp.request_id,
             head,
             begun: false,
             ended: false,
@@ -55,13 +56,29 @@ impl StreamEncoder {
         }
     }
 
-    /// Writes one chunk with one choice. `delta` writes the members of its delta.
+    /// Writes one chunk of the first choice. `delta` writes the members of its delta.
     fn chunk(&mut self, out: &mut Vec<u8>, finish: Option<&str>, delta: impl FnOnce(&mut Vec<u8>)) {
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        self.chunk_of(0, out, finish, |out| {
+            if is_first {
+                out.extend_from_slice(b"\"role\":\"assistant\"");
+            }
+            delta(out);
+        });
+    }
+
+    /// Writes one chunk of a choice.
+    fn chunk_of(
+        &self,
+        choice: usize,
+        out: &mut Vec<u8>,
+        finish: Option<&str>,
+        delta: impl FnOnce(&mut Vec<u8>),
+    ) {
         out.extend_from_slice(&self.head);
-        out.extend_from_slice(b",\"choices\":[{\"index\":0,\"delta\":{");
-        if !std::mem::replace(&mut self.begun, true) {
-            out.extend_from_slice(b"\"role\":\"assistant\"");
-        }
+        out.extend_from_slice(b",\"choices\":[{\"index\":");
+        write::integer(out, choice as u64);
+        out.extend_from_slice(b",\"delta\":{");
         delta(out);
         out.extend_from_slice(b"},\"logprobs\":null,\"finish_reason\":");
         match finish {
@@ -73,6 +90,49 @@ impl StreamEncoder {
             out.extend_from_slice(b",\"usage\":null");
         }
         out.extend_from_slice(b"}\n\n");
+    }
+
+    /// Writes a further candidate as a choice of its own: its message, then its end.
+    fn choice(&self, choice: usize, answer: &Answer, out: &mut Vec<u8>) {
+        let message = Message::of(answer);
+        let is_called = !message.calls.is_empty();
+        self.chunk_of(choice, out, None, |out| {
+            out.extend_from_slice(b"\"role\":\"assistant\",\"content\":");
+            match &message.content {
+                Some(text) => text.write(out),
+                None => out.extend_from_slice(b"null"),
+            }
+            if let Some(thought) = &message.thought {
+                write::key(out, "reasoning_content");
+                thought.write(out);
+            }
+            match message.calls.as_slice() {
+                [] => {}
+                [first, ..] if self.echo.legacy_functions => {
+                    write::key(out, "function_call");
+                    write_function_call(out, first, &self.sealer);
+                }
+                calls => {
+                    write::key(out, "tool_calls");
+                    out.push(b'[');
+                    for (index, call) in (0..).zip(calls) {
+                        write::comma(out);
+                        write_tool_call(out, call, Some(index), &self.sealer);
+                    }
+                    out.push(b']');
+                }
+            }
+            let found = message.citations(&self.echo);
+            if !found.is_empty() {
+                write::key(out, "annotations");
+                write_annotations(out, &found);
+            }
+            if let Some(field) = message.carrier.finish(&self.sealer) {
+                write_extra_content(out, &field);
+            }
+        });
+        let reason = finish_reason(&answer.finish.reason, is_called, &self.echo);
+        self.chunk_of(choice, out, Some(reason), |_| {});
     }
 
     fn text(&mut self, out: &mut Vec<u8>, text: &Text<'_>) {
@@ -133,6 +193,9 @@ impl StreamEncoder {
                 out.extend_from_slice(b",\"content\":\"\"");
             }
         });
+        for (at, other) in finish.candidates.iter().enumerate() {
+            self.choice(at + 1, other, out);
+        }
         if self.echo.include_usage {
             out.extend_from_slice(&self.head);
             out.extend_from_slice(b",\"choices\":[],\"usage\":");
@@ -168,7 +231,7 @@ impl Encoder for StreamEncoder {
             Event::Call(call) => self.call(out, call),
             Event::Media(media) => self.text(out, &markdown(media)),
             Event::Server(activity) => self.carrier.server(activity),
-            Event::Grounding(raw) => self.groundings.push(raw.clone().into_owned()),
+            Event::Grounding(grounding) => self.groundings.push(grounding.clone()),
             Event::Finish(finish) => {
                 self.ended = true;
                 self.finish(out, finish);
@@ -176,7 +239,7 @@ impl Encoder for StreamEncoder {
             Event::Fail(failure) => {
                 self.ended = true;
                 out.extend_from_slice(b"data: ");
-                write_error(out, failure, None);
+                write_error(out, failure, self.request_id.as_deref());
                 out.extend_from_slice(b"\n\n");
             }
         }

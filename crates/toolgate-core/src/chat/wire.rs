@@ -70,7 +70,7 @@ pub(super) struct Request<'a> {
     user: Option<Known>,
 }
 
-/// One message. SDKs echo what they were given, extras and nulls included.
+/// One message. SDKs echo every member, extras and nulls included.
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "some fields are known only so that they are not reported")]
 pub(super) struct Message<'a> {
@@ -114,7 +114,7 @@ pub(super) struct ToolCall<'a> {
     provider_specific_fields: Option<Known>,
 }
 
-/// What a function is called with; also the legacy `function_call`.
+/// Name and arguments of a function call; also the legacy `function_call`.
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "some fields are known only so that they are not reported")]
 pub(super) struct FunctionCall<'a> {
@@ -127,7 +127,7 @@ pub(super) struct FunctionCall<'a> {
     provider_specific_fields: Option<Known>,
 }
 
-/// What a custom tool is called with.
+/// Name and input of a custom tool call.
 #[derive(Debug, Deserialize)]
 pub(super) struct CustomCall<'a> {
     #[serde(borrow)]

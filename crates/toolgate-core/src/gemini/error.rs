@@ -1,9 +1,11 @@
 //! Google's error envelope.
 //!
-//! What Google said itself is passed on unchanged; our own errors look the same.
+//! Google's own errors are passed on unchanged; toolgate's errors have the same form.
 
-use crate::canon::{ErrorReply, Failure, FailureKind};
-use crate::json::{Kind, Raw, write};
+use crate::canon::{Failure, FailureKind};
+use crate::dialect::ErrorReply;
+use crate::json::write::{ArrayWriter, ObjectWriter};
+use crate::json::{Kind, Raw};
 
 /// How long to wait after a 429 that does not say it.
 const RETRY_AFTER: u64 = 5;
@@ -19,9 +21,7 @@ pub fn encode_error(failure: &Failure, request_id: &str) -> ErrorReply {
 /// The same in an array, `[{"error":{…}}]`, as a stream without `alt=sse` has it.
 pub fn encode_error_list(failure: &Failure, request_id: &str) -> ErrorReply {
     reply(failure, |body| {
-        body.push(b'[');
-        write_error(body, failure, Some(request_id));
-        body.push(b']');
+        write_error(ArrayWriter::new(body).element(), failure, Some(request_id));
     })
 }
 
@@ -65,50 +65,44 @@ pub(super) fn write_error(out: &mut Vec<u8>, failure: &Failure, request_id: Opti
         return;
     }
     let (code, status) = code_and_status(failure);
-    out.extend_from_slice(b"{\"error\":{");
-    write::key(out, "code");
-    write::integer(out, code);
-    write::key(out, "message");
+    let mut envelope = ObjectWriter::new(out);
+    let mut error = envelope.object("error");
+    error.integer("code", code);
     match request_id {
-        Some(id) => write::string(out, &format!("{} (request id: {id})", failure.message)),
-        None => write::string(out, &failure.message),
+        Some(id) => error.string("message", &format!("{} (request id: {id})", failure.message)),
+        None => error.string("message", &failure.message),
     }
-    write::key(out, "status");
-    write::string(out, status);
-    write_details(out, failure);
-    out.extend_from_slice(b"}}");
+    error.string("status", status);
+    write_details(&mut error, failure);
 }
 
-fn write_details(out: &mut Vec<u8>, failure: &Failure) {
+fn write_details(error: &mut ObjectWriter<'_>, failure: &Failure) {
+    let mut detail = |name: &str, write: &dyn Fn(&mut ObjectWriter<'_>)| {
+        let mut details = error.array("details");
+        let mut detail = details.object();
+        detail.string("@type", &format!("type.googleapis.com/google.rpc.{name}"));
+        write(&mut detail);
+    };
     match failure.kind {
-        FailureKind::InvalidRequest => {
+        FailureKind::InvalidRequest => detail("BadRequest", &|detail| {
             let (field, description) = place(&failure.message);
-            out.extend_from_slice(
-                b",\"details\":[{\"@type\":\"type.googleapis.com/google.rpc.BadRequest\",\"fieldViolations\":[{",
-            );
-            if !field.is_empty() {
-                write::key(out, "field");
-                write::string(out, field);
-            }
-            write::key(out, "description");
-            write::string(out, description);
-            out.extend_from_slice(b"}]}]");
-        }
-        FailureKind::RateLimited => {
+            let mut violations = detail.array("fieldViolations");
+            let mut violation = violations.object();
+            violation.optional_string("field", Some(field).filter(|field| !field.is_empty()));
+            violation.string("description", description);
+        }),
+        FailureKind::RateLimited => detail("RetryInfo", &|detail| {
             let ms = failure.retry_after_ms.unwrap_or(RETRY_AFTER * 1000);
-            out.extend_from_slice(
-                b",\"details\":[{\"@type\":\"type.googleapis.com/google.rpc.RetryInfo\",\"retryDelay\":",
-            );
-            write::string(out, &seconds(ms));
-            out.extend_from_slice(b"}]");
-        }
-        // What tells Google's clients that waiting a minute does not help.
-        FailureKind::QuotaExhausted => out.extend_from_slice(
-            b",\"details\":[{\"@type\":\"type.googleapis.com/google.rpc.QuotaFailure\",\"violations\":[{\"quotaId\":\"RequestsPerDay\"}]}]",
-        ),
-        FailureKind::Authentication => out.extend_from_slice(
-            b",\"details\":[{\"@type\":\"type.googleapis.com/google.rpc.ErrorInfo\",\"reason\":\"API_KEY_INVALID\",\"domain\":\"googleapis.com\"}]",
-        ),
+            detail.string("retryDelay", &seconds(ms));
+        }),
+        // Tells Google's clients that waiting a minute does not help.
+        FailureKind::QuotaExhausted => detail("QuotaFailure", &|detail| {
+            detail.array("violations").object().string("quotaId", "RequestsPerDay");
+        }),
+        FailureKind::Authentication => detail("ErrorInfo", &|detail| {
+            detail.string("reason", "API_KEY_INVALID");
+            detail.string("domain", "googleapis.com");
+        }),
         FailureKind::Billing
         | FailureKind::Cut
         | FailureKind::ContextTooLong
@@ -121,6 +115,7 @@ fn write_details(out: &mut Vec<u8>, failure: &Failure) {
         | FailureKind::Unsupported
         | FailureKind::Timeout
         | FailureKind::TooLarge
+        | FailureKind::Unreachable
         | FailureKind::UpstreamProtocol => {}
     }
 }
@@ -157,7 +152,9 @@ fn code_and_status(failure: &Failure) -> (u16, &'static str) {
         | FailureKind::MalformedCall
         | FailureKind::UpstreamProtocol => (500, "INTERNAL"),
         FailureKind::Unsupported => (501, "UNIMPLEMENTED"),
-        FailureKind::Cut | FailureKind::Overloaded => (503, "UNAVAILABLE"),
+        FailureKind::Cut | FailureKind::Overloaded | FailureKind::Unreachable => {
+            (503, "UNAVAILABLE")
+        }
         FailureKind::Timeout => (504, "DEADLINE_EXCEEDED"),
     };
     let passed_on = failure.upstream_status.filter(|code| (400..600).contains(code));

@@ -1,17 +1,18 @@
-//! What a body of `POST /v1/gemini` adds to the conversation that it names.
+//! Members of a `POST /v1/gemini` body that are added to a stored conversation.
 
 use std::borrow::Cow;
 
 use super::request::{conversation, is_content};
 use crate::canon::BadRequest;
-use crate::json::{self, Fields, Kind, Path, Raw, write};
+use crate::json::write::ObjectWriter;
+use crate::json::{self, Fields, Kind, Path, Raw};
 
 /// The pieces of a body that a conversation remembers, each as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NativePieces {
     /// The conversation's name.
     pub conversation: Option<String>,
-    /// What is said, as contents.
+    /// New messages, as contents.
     pub contents: Vec<String>,
     /// `tools`, where the body says anything about them.
     pub tools: Option<String>,
@@ -62,22 +63,17 @@ fn add_contents(raw: &Raw<'_>, contents: &mut Vec<String>) {
 }
 
 fn user_content(raw: &Raw<'_>) -> String {
-    let mut out = b"{\"role\":\"user\",\"parts\":".to_vec();
+    let mut out = Vec::new();
+    let mut content = ObjectWriter::new(&mut out);
+    content.string("role", "user");
     match raw.kind() {
-        Kind::Array => raw.write(&mut out),
-        Kind::String => {
-            out.extend_from_slice(b"[{");
-            write::key(&mut out, "text");
-            raw.write(&mut out);
-            out.extend_from_slice(b"}]");
-        }
+        Kind::Array => content.raw("parts", raw),
+        Kind::String => content.array("parts").object().raw("text", raw),
         Kind::Bool | Kind::Null | Kind::Number | Kind::Object => {
-            out.push(b'[');
-            raw.write(&mut out);
-            out.push(b']');
+            raw.write(content.array("parts").element());
         }
     }
-    out.push(b'}');
+    drop(content);
     String::from_utf8(out).unwrap_or_default()
 }
 

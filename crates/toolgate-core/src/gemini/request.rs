@@ -1,7 +1,7 @@
 //! From a `GenerateContentRequest` to [`Request`].
 //!
 //! Clients mix camelCase and snake_case, leave out roles, ids and brackets, and send `null` for
-//! what they do not set. Signatures are Gemini's own and are passed on as they are.
+//! unset fields. Signatures are Gemini's own and are passed on as they are.
 //!
 //! A body is first read as Google documents it, each byte once. Only where that does not do (a
 //! bracket is missing, a part is of a kind that must go back as it came) it is read loosely.
@@ -9,12 +9,11 @@
 use std::borrow::Cow;
 
 use super::{request_config, request_parts, wire};
-use crate::canon::{
-    BadRequest, DecodeOptions, Decoded, LossCode, Losses, Part, Request, Role, Turn, check_name,
-};
+use crate::canon::{BadRequest, LossCode, Losses, Part, Request, Role, Turn, check_name};
+use crate::dialect::{DecodeOptions, Decoded};
 use crate::json::{self, Kind, Path, Raw, Text};
 
-/// What the answers must know of the request.
+/// Facts of the request that its answers need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Echo {
     /// The model by the name that the client used.
@@ -156,7 +155,7 @@ fn named<'a>(mut request: Request<'a>, model: &str, losses: Losses) -> Decoded<'
     Decoded { request, echo, losses }
 }
 
-/// What a body has that is not Gemini's.
+/// Members of a body that are not Gemini's.
 struct Rest<'a> {
     model: Option<Text<'a>>,
     input: Option<Raw<'a>>,
@@ -242,7 +241,9 @@ fn decode<'a>(
         ("outputConfig", wire.output_config),
     ];
     request.check_bounds(json_len, &at.field("contents").to_string())?;
-    request.gemini.extend(copied.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
+    request
+        .gemini
+        .extend(copied.into_iter().filter_map(|(key, raw)| Some((Cow::Borrowed(key), raw?))));
     let rest = Rest {
         model: wire.model,
         input: wire.input,
@@ -331,14 +332,14 @@ fn report_strays(wire: &Rest<'_>, losses: &mut Losses) {
     }
 }
 
-/// Reads a value that stands in the body, once it is known what it must be.
+/// Reads a value of the body whose type depends on other members.
 pub(super) fn reread<'a, T: serde::Deserialize<'a>>(
     raw: &Raw<'a>,
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<T, BadRequest> {
     match raw.as_borrowed() {
-        Some(json) => json::read(json, at, losses),
+        Some(json) => Ok(json::read(json, at, losses)?),
         None => Err(at.bad("not a part of the body")),
     }
 }

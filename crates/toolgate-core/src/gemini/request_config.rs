@@ -9,8 +9,8 @@ use crate::canon::{
 };
 use crate::json::{Fields, Kind, Path, Raw, Text};
 
-/// Fills in how to answer. Members that have no place in [`Request`] are kept as they are: Google
-/// adds some every month, and a client that speaks Gemini knows what it does.
+/// Fills in the settings. Members without a canonical form are kept as they are: Google adds some
+/// every month, and a client that speaks Gemini sends them on purpose.
 pub(super) fn decode_generation_config<'a>(
     Fields(members): Fields<'a>,
     at: &Path<'_>,
@@ -30,11 +30,7 @@ pub(super) fn decode_generation_config<'a>(
             "topP" => settings.top_p = Some(number(&raw, &at)?),
             "topK" => settings.top_k = Some(number(&raw, &at)?),
             "candidateCount" => {
-                let count = integer(&raw, &at)?;
-                settings.candidates = Some(count);
-                if count > 1 {
-                    losses.add(&at, LossCode::Ignored, "one answer is given");
-                }
+                settings.candidates = Some(integer(&raw, &at)?);
             }
             "maxOutputTokens" => {
                 let most = integer(&raw, &at)?;

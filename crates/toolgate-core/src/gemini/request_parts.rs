@@ -175,8 +175,8 @@ fn decode_known<'a>(
 }
 
 impl<'a> wire::Part<'a> {
-    /// What the model did on Google's side, and text that has more to it than we can say: both
-    /// go back whole.
+    /// Whether the part goes back whole: steps that Gemini took itself, and text with members that
+    /// have no canonical form.
     pub(super) fn is_geminis_own(&self) -> bool {
         let server = [
             &self.executable_code,

@@ -152,7 +152,7 @@ fn decode_declaration<'a>(
     }))
 }
 
-/// Which tools may be called. What has no place of its own in [`Request`] is kept under its path,
+/// Sets the tools that may be called. Members without a canonical form are kept under their path,
 /// `toolConfig.retrievalConfig`, among the fields that Gemini's encoder copies.
 impl<'a> Fill<'a> for wire::ToolConfig<'a> {
     fn fill(
@@ -172,7 +172,7 @@ impl<'a> Fill<'a> for wire::ToolConfig<'a> {
             let choice = decode_choice(calling, mode, &request.tools, &at, losses)?;
             // No other dialect has a word for it.
             if let (Some(mode), ToolChoice::Auto) = (own_mode, &choice) {
-                request.gemini.push(("toolConfig.functionCallingConfig.mode", mode));
+                request.gemini.push((Cow::Borrowed("toolConfig.functionCallingConfig.mode"), mode));
             }
             request.tool_choice = choice;
         }
@@ -183,7 +183,9 @@ impl<'a> Fill<'a> for wire::ToolConfig<'a> {
                 self.include_server_side_tool_invocations,
             ),
         ];
-        request.gemini.extend(copied.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
+        request
+            .gemini
+            .extend(copied.into_iter().filter_map(|(key, raw)| Some((Cow::Borrowed(key), raw?))));
         Ok(())
     }
 }

@@ -12,12 +12,14 @@
 
 use super::error::write_error;
 use super::response::{
-    part, write_call, write_feedback, write_finish, write_media, write_tail, write_text,
+    write_call, write_candidate, write_feedback, write_finish, write_media, write_tail, write_text,
     write_usage,
 };
 use super::{Echo, Framing};
-use crate::canon::{Encoder, Event, FailureKind, Signature, Stamp, Start, Usage};
-use crate::json::{Raw, Text, write};
+use crate::canon::{Encoder, Event, FailureKind, Signature, Start, Usage};
+use crate::dialect::Stamp;
+use crate::json::write::{ArrayWriter, ObjectWriter};
+use crate::json::{Raw, Text};
 use crate::seal::Sealer;
 
 /// Writes events as chunks of `streamGenerateContent`.
@@ -25,7 +27,7 @@ use crate::seal::Sealer;
 pub struct StreamEncoder {
     echo: Echo,
     stamp: Stamp,
-    /// `"modelVersion":…,"responseId":…}` as every chunk ends.
+    /// `{"modelVersion":…,"responseId":…}`, the last members of every chunk.
     tail: Vec<u8>,
     /// Tokens as counted at the beginning, said with the first chunk.
     usage: Usage,
@@ -64,8 +66,7 @@ impl StreamEncoder {
 
     fn start(&mut self, start: &Start<'_>) {
         self.tail.clear();
-        write_tail(&mut self.tail, start, &self.echo, &self.stamp);
-        self.tail.push(b'}');
+        write_tail(&mut ObjectWriter::new(&mut self.tail), start, &self.echo, &self.stamp);
         self.usage = start.usage;
     }
 
@@ -89,24 +90,40 @@ impl StreamEncoder {
         &mut self,
         out: &mut Vec<u8>,
         usage: Option<&Usage>,
-        parts: impl FnOnce(&mut Vec<u8>),
-        candidate: impl FnOnce(&mut Vec<u8>),
+        parts: impl FnOnce(&mut ArrayWriter<'_>),
+        candidate: impl FnOnce(&mut ObjectWriter<'_>),
+    ) {
+        let first = std::mem::take(&mut self.usage);
+        self.frame(out, usage.unwrap_or(&first), |body| {
+            let mut candidates = body.array("candidates");
+            let mut object = candidates.object();
+            let mut content = object.object("content");
+            parts(&mut content.array("parts"));
+            content.string("role", "model");
+            drop(content);
+            candidate(&mut object);
+            object.integer("index", 0);
+        });
+    }
+
+    /// Writes one response. `members` writes its first members.
+    fn frame(
+        &mut self,
+        out: &mut Vec<u8>,
+        usage: &Usage,
+        members: impl FnOnce(&mut ObjectWriter<'_>),
     ) {
         self.open(out);
-        out.extend_from_slice(b"{\"candidates\":[{\"content\":{\"parts\":[");
-        parts(out);
-        out.extend_from_slice(b"],\"role\":\"model\"}");
-        candidate(out);
-        out.extend_from_slice(b",\"index\":0}]");
-        let first = std::mem::take(&mut self.usage);
-        write_usage(out, usage.unwrap_or(&first));
-        out.push(b',');
-        out.extend_from_slice(&self.tail);
+        let mut body = ObjectWriter::new(out);
+        members(&mut body);
+        write_usage(&mut body, usage);
+        body.members_of(&self.tail);
+        drop(body);
         self.close(out);
     }
 
-    fn one(&mut self, out: &mut Vec<u8>, members: impl FnOnce(&mut Vec<u8>)) {
-        self.chunk(out, None, |out| part(out, members), |_| {});
+    fn one(&mut self, out: &mut Vec<u8>, members: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.chunk(out, None, |parts| members(&mut parts.object()), |_| {});
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
@@ -134,11 +151,11 @@ impl StreamEncoder {
                 Text::EMPTY
             }
         };
-        self.one(out, |out| write_text(out, &text, thought, Some(signature)));
+        self.one(out, |part| write_text(part, &text, thought, Some(signature)));
     }
 
     fn raw(&mut self, out: &mut Vec<u8>, raw: &Raw<'_>) {
-        self.chunk(out, None, |out| raw.write(out), |_| {});
+        self.chunk(out, None, |parts| raw.write(parts.element()), |_| {});
     }
 }
 
@@ -159,26 +176,26 @@ impl Encoder for StreamEncoder {
             Event::Signature { .. } => {}
             Event::Call(call) => {
                 self.called = true;
-                self.one(out, |out| write_call(out, call));
+                self.one(out, |part| write_call(part, call));
             }
-            Event::Media(media) => self.one(out, |out| write_media(out, media)),
+            Event::Media(media) => self.one(out, |part| write_media(part, media)),
             Event::Server(activity) => self.raw(out, &activity.part),
-            Event::Grounding(raw) => self.chunk(out, None, empty_part, |out| {
-                write::key(out, "groundingMetadata");
-                raw.write(out);
+            Event::Grounding(grounding) => self.chunk(out, None, empty_part, |candidate| {
+                candidate.raw("groundingMetadata", &grounding.raw);
             }),
             Event::Finish(finish) if finish.is_prompt_blocked => {
-                self.open(out);
-                out.push(b'{');
-                write_feedback(out, finish);
-                write_usage(out, &finish.usage);
-                out.push(b',');
-                out.extend_from_slice(&self.tail);
-                self.close(out);
+                self.frame(out, &finish.usage, |body| write_feedback(body, finish));
                 self.end(out);
             }
             Event::Finish(finish) => {
-                self.chunk(out, Some(&finish.usage), empty_part, |out| write_finish(out, finish));
+                for (at, other) in finish.candidates.iter().enumerate() {
+                    self.frame(out, &Usage::default(), |body| {
+                        write_candidate(&mut body.array("candidates").object(), other, at + 1);
+                    });
+                }
+                self.chunk(out, Some(&finish.usage), empty_part, |candidate| {
+                    write_finish(candidate, finish);
+                });
                 self.end(out);
             }
             Event::Fail(failure) => {
@@ -200,7 +217,7 @@ impl Encoder for StreamEncoder {
 
     fn flush(&mut self, out: &mut Vec<u8>) {
         if let Some(Held { text, thought }) = self.held.take() {
-            self.one(out, |out| write_text(out, &text, thought, None));
+            self.one(out, |part| write_text(part, &text, thought, None));
         }
     }
 
@@ -218,6 +235,6 @@ impl Encoder for StreamEncoder {
 }
 
 /// A content without parts makes some SDKs forget the whole turn.
-fn empty_part(out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"text\":\"\"}");
+fn empty_part(parts: &mut ArrayWriter<'_>) {
+    parts.object().text("text", &Text::EMPTY);
 }

@@ -40,7 +40,7 @@ impl<'a> Cursor<'a> {
         Self { json: json.trim(), at: 0 }
     }
 
-    /// What sort of value comes next.
+    /// Type of the next value.
     pub fn kind(&self) -> Kind {
         kind(self.peek())
     }
@@ -111,7 +111,7 @@ impl<'a> Slice<'a> {
         self.0
     }
 
-    /// What sort of value it is.
+    /// Type of the value.
     pub fn kind(self) -> Kind {
         kind(self.0.bytes().next())
     }

@@ -1,172 +1,220 @@
-//! Filling a mirror without looking at anything twice.
+//! serde deserializer that fills mirrors in one pass.
 //!
 //! serde_json reads a value that is kept as it is ([`Raw`](super::Raw)) byte by byte, and copies the
-//! key of every member when unknown ones are to be named. This reader passes over such values
-//! sixteen bytes at a time and only remembers where unknown ones begin. What is not a container, a
-//! plain string or a value to keep is small, and serde_json reads it. Errors have no place in them:
-//! a body that is broken is read again by serde_json, which says where.
+//! key of every member when unknown members are to be named. This deserializer passes over such
+//! values sixteen bytes at a time and only records where unknown members begin. Errors carry no
+//! path: a text that cannot be read is read again, with [`locate`], which finds it.
 
 use std::ops::Range;
 
-use serde::de::value::BorrowedStrDeserializer;
-use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
-};
+use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::value::RawValue;
 
-use super::{Text, scan};
-use crate::canon::MAX_LOSSES;
+use super::error::{Error, Problem};
+use super::{Kind, Text, scan};
 
-/// A value of a mirror whose place in the text is wanted.
+/// A value of a mirror whose position in the text is wanted.
 #[derive(Debug, Deserialize)]
 #[serde(rename = "$toolgate::Placed")]
 pub(crate) struct Placed<T>(pub(crate) T);
 
-/// What is told of a text beside its mirror.
+/// Positions in a text, recorded while its mirror is filled.
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    /// The places of the values that the mirror does not have, the first of them.
+pub(super) struct Positions {
+    /// Start of each of the first [`MAX_UNKNOWN_FIELDS`] values that the mirror does not have.
     pub(super) unknown: Vec<usize>,
-    /// How many more values the mirror does not have.
+    /// Number of further values that the mirror does not have.
     pub(super) more_unknown: usize,
-    /// The place of its last [`Placed`] value.
+    /// The last [`Placed`] value.
     pub(super) placed: Option<Range<usize>>,
 }
+
+/// Maximum number of unknown fields of one text that are named. Others are counted.
+pub(super) const MAX_UNKNOWN_FIELDS: usize = 256;
 
 /// Reads a whole text.
 pub(super) fn read<'de, T: Deserialize<'de>>(
     json: &'de str,
     elements: usize,
-    told: Option<&mut Told>,
-) -> Result<T, serde_json::Error> {
+    positions: Option<&mut Positions>,
+) -> Result<T, Error> {
     let at = scan::start(json);
-    let mut reader = Reader { json, at, depth: 0, elements, told };
+    let mut reader = MirrorReader { json, at, depth: 0, elements, positions };
     let value = T::deserialize(&mut reader)?;
-    if scan::space(json.as_bytes(), reader.at) == json.len() { Ok(value) } else { Err(broken()) }
+    if reader.is_at_end() { Ok(value) } else { Err(Error::syntax()) }
 }
 
 /// Maximum number of array elements that a mirror holds, beside one for each
 /// [`BYTES_PER_ELEMENT`] bytes of its text. An element takes hundreds of bytes where its text is
 /// `{}`. Arrays inside of values that are kept as they are do not count.
-const MAX_ELEMENTS: usize = 4_096;
-const BYTES_PER_ELEMENT: usize = 48;
+pub(super) const MAX_ELEMENTS: usize = 4_096;
+pub(super) const BYTES_PER_ELEMENT: usize = 48;
 
 /// Maximum number of array elements that the mirror of a text holds.
 pub(super) fn max_elements(json: &str) -> usize {
     MAX_ELEMENTS + json.len() / BYTES_PER_ELEMENT
 }
 
-/// Error message for a text with too many elements.
-const TOO_MANY: &str = "too many elements";
+/// A problem, its path, and the index of the byte where reading stopped.
+pub(super) struct Located {
+    pub(super) path: String,
+    pub(super) problem: Problem,
+    pub(super) index: usize,
+}
 
-/// Where what serde_json takes and we do not stands: an array for an object, or too many elements.
-pub(super) fn located<'de, T: Deserialize<'de>>(json: &'de str) -> Option<(String, String)> {
+/// Reads a text that cannot be read once more, and finds the problem.
+pub(super) fn locate<'de, T: Deserialize<'de>>(json: &'de str, elements: usize) -> Option<Located> {
     let at = scan::start(json);
-    let elements = max_elements(json);
-    let mut reader = Reader { json, at, depth: 0, elements, told: None };
+    let mut reader = MirrorReader { json, at, depth: 0, elements, positions: None };
     let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
-    let reason = error.inner().to_string();
-    if reason == TOO_MANY {
-        // The path is that of the element, which is not the one to blame.
-        let path = error.path().to_string();
-        let list = path.rfind('[').map_or(&*path, |at| &path[..at]);
-        let reason = format!(
-            "too many elements: at most {MAX_ELEMENTS}, and one more for each {BYTES_PER_ELEMENT} bytes"
-        );
-        return Some((list.to_owned(), reason));
+    let mut path = error.path().to_string();
+    let problem = *error.into_inner().0;
+    if problem == Problem::TooManyElements {
+        // The path is that of the element; the array is at fault.
+        path.truncate(path.rfind('[').unwrap_or(path.len()));
     }
-    reason.ends_with(OBJECT).then(|| (error.path().to_string(), reason))
+    Some(Located { path, problem, index: reader.at })
 }
 
-/// Takes over a value that has been looked at.
+/// Makes a raw value of a slice that was checked.
 pub(super) fn raw(checked: &str) -> Option<&RawValue> {
-    <&RawValue>::deserialize(Checked(checked)).ok()
+    <&RawValue>::deserialize(RawDeserializer(checked)).ok()
 }
 
-/// The name under which serde_json asks for a value as it is.
+/// Name of the newtype by which serde_json asks a deserializer for a raw value. It is private to
+/// serde_json; the tests of this module fail when it changes.
 const RAW: &str = "$serde_json::private::RawValue";
-/// The name under which a mirror asks for a value's place.
+/// Name of the newtype by which a mirror asks for a value's position.
 const PLACED: &str = "$toolgate::Placed";
-/// What a mirror is filled from.
-pub(super) const OBJECT: &str = "an object";
-/// How deep a mirror may be, as with serde_json. Values that are kept may be deeper.
-const DEEPEST: usize = 127;
+/// Maximum depth of a mirror, as with serde_json. Values that are kept may be deeper.
+const MAX_DEPTH: usize = 127;
 
-/// What a broken body gives. Nobody sees it.
-fn broken() -> serde_json::Error {
-    serde_json::Error::custom("not JSON")
-}
-
-struct Reader<'de, 'u> {
+struct MirrorReader<'de, 'p> {
     json: &'de str,
-    /// Before a value, on its first byte.
+    /// Index of the next byte: before a value, its first.
     at: usize,
     depth: usize,
-    /// How many array elements may still come.
+    /// Number of array elements that may follow.
     elements: usize,
-    told: Option<&'u mut Told>,
+    positions: Option<&'p mut Positions>,
 }
 
-impl<'de> Reader<'de, '_> {
+impl<'de> MirrorReader<'de, '_> {
     fn peek(&self) -> Option<u8> {
         self.json.as_bytes().get(self.at).copied()
+    }
+
+    /// Type of the next value.
+    fn kind(&self) -> Kind {
+        Kind::of(self.json.get(self.at..).unwrap_or_default())
+    }
+
+    fn is_at_end(&self) -> bool {
+        scan::space(self.json.as_bytes(), self.at) == self.json.len()
     }
 
     fn skip_space(&mut self) {
         self.at = scan::space(self.json.as_bytes(), self.at);
     }
 
-    /// The value that comes next, whatever it is.
-    fn value(&mut self) -> Result<&'de str, serde_json::Error> {
+    /// Takes the next value, of any type.
+    fn value(&mut self) -> Result<&'de str, Error> {
         let start = self.at;
-        self.at = scan::value(self.json.as_bytes(), start).ok_or_else(broken)?;
-        self.json.get(start..self.at).ok_or_else(broken)
+        self.at = scan::value(self.json.as_bytes(), start).ok_or_else(Error::syntax)?;
+        self.json.get(start..self.at).ok_or_else(Error::syntax)
     }
 
-    /// The string that comes next, without its quotes, if it has no escapes.
-    fn plain(&mut self) -> Result<Result<&'de str, &'de str>, serde_json::Error> {
+    fn string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
         let start = self.at;
-        let (end, has_escapes) = scan::literal(self.json.as_bytes(), start).ok_or_else(broken)?;
+        let (end, has_escapes) =
+            scan::literal(self.json.as_bytes(), start).ok_or_else(Error::syntax)?;
         self.at = end;
         if has_escapes {
-            return Ok(Err(self.json.get(start..end).ok_or_else(broken)?));
+            let literal = self.json.get(start..end).ok_or_else(Error::syntax)?;
+            return visitor.visit_string(unescaped(literal)?);
         }
-        Ok(Ok(self.json.get(start + 1..end - 1).ok_or_else(broken)?))
+        visitor.visit_borrowed_str(self.json.get(start + 1..end - 1).ok_or_else(Error::syntax)?)
     }
 
-    fn string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, serde_json::Error> {
-        match self.plain()? {
-            Ok(plain) => visitor.visit_borrowed_str(plain),
-            Err(literal) => visitor.visit_string(unescaped(literal)?),
+    fn scalar<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
+        let scalar = self.value()?;
+        match scalar {
+            "null" => return visitor.visit_unit(),
+            "true" => return visitor.visit_bool(true),
+            "false" => return visitor.visit_bool(false),
+            _ => {}
+        }
+        if let Some(count) = count(scalar) {
+            return visitor.visit_u64(count);
+        }
+        let number: serde_json::Number =
+            serde_json::from_str(scalar).map_err(|_| Problem::OutOfRange)?;
+        match (number.as_u64(), number.as_i64(), number.as_f64()) {
+            (Some(number), _, _) => visitor.visit_u64(number),
+            (None, Some(number), _) => visitor.visit_i64(number),
+            (None, None, Some(number)) => visitor.visit_f64(number),
+            (None, None, None) => Err(Problem::OutOfRange.into()),
+        }
+    }
+
+    /// Reads a value that is not a container. `words` describes the mirror's type.
+    fn plain<V: Visitor<'de>>(
+        &mut self,
+        words: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.kind() {
+            found @ (Kind::Array | Kind::Object) => Err(Error::of_type(found, words)),
+            Kind::Bool | Kind::Null | Kind::Number | Kind::String => {
+                self.deserialize_any(visitor).map_err(|error| error.expecting(words))
+            }
+        }
+    }
+
+    /// Reads a container of this type, and refuses other values.
+    fn container<V: Visitor<'de>>(&mut self, kind: Kind, visitor: V) -> Result<V::Value, Error> {
+        let found = self.kind();
+        if found == kind {
+            return self.deserialize_any(visitor);
+        }
+        match found {
+            Kind::Array | Kind::Object => Err(Error::of_type(found, kind.words())),
+            Kind::Bool | Kind::Null | Kind::Number | Kind::String => {
+                self.deserialize_any(visitor).map_err(|error| error.expecting(kind.words()))
+            }
         }
     }
 }
 
-impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
-    type Error = serde_json::Error;
+/// Methods of a deserializer for values that are not containers, each with the words for the type.
+macro_rules! deserialize_plain {
+    ($($method:ident: $words:literal,)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+            self.plain($words, visitor)
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for &mut MirrorReader<'de, '_> {
+    type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         match self.peek() {
             Some(b'"') => self.string(visitor),
             Some(b'{') => {
-                let mut inside = Inside::enter(self, b'}')?;
-                let value = visitor.visit_map(&mut inside)?;
-                inside.leave(value)
+                let mut access = ContainerAccess::enter(self, b'}')?;
+                let value = visitor.visit_map(&mut access)?;
+                access.leave(value)
             }
             Some(b'[') => {
-                let mut inside = Inside::enter(self, b']')?;
-                let value = visitor.visit_seq(&mut inside)?;
-                inside.leave(value)
+                let mut access = ContainerAccess::enter(self, b']')?;
+                let value = visitor.visit_seq(&mut access)?;
+                access.leave(value)
             }
-            Some(_) => {
-                let scalar = self.value()?;
-                match count(scalar) {
-                    Some(count) => visitor.visit_u64(count),
-                    None => serde_json::Deserializer::from_str(scalar).deserialize_any(visitor),
-                }
-            }
-            None => Err(broken()),
+            Some(_) => self.scalar(visitor),
+            None => Err(Error::syntax()),
         }
     }
 
@@ -185,13 +233,13 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         visitor: V,
     ) -> Result<V::Value, Self::Error> {
         if name == RAW {
-            return visitor.visit_map(Kept(Some(self.value()?)));
+            return visitor.visit_map(RawAccess(Some(self.value()?)));
         }
         if name == PLACED {
             let start = self.at;
             let value = visitor.visit_newtype_struct(&mut *self)?;
-            if let Some(told) = &mut self.told {
-                told.placed = Some(start..self.at);
+            if let Some(positions) = &mut self.positions {
+                positions.placed = Some(start..self.at);
             }
             return Ok(value);
         }
@@ -199,45 +247,66 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-        if let Some(told) = &mut self.told {
-            if told.unknown.len() < MAX_LOSSES {
-                told.unknown.push(self.at);
+        if let Some(positions) = &mut self.positions {
+            if positions.unknown.len() < MAX_UNKNOWN_FIELDS {
+                positions.unknown.push(self.at);
             } else {
-                told.more_unknown += 1;
+                positions.more_unknown += 1;
             }
         }
         self.value()?;
         visitor.visit_unit()
     }
 
-    /// An object. serde would also take an array for the fields in their order.
+    /// Reads an object. serde would also take an array for the fields in their order.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Self::Error> {
-        if self.peek() == Some(b'[') {
-            return Err(serde_json::Error::invalid_type(Unexpected::Seq, &OBJECT));
-        }
-        self.deserialize_any(visitor)
+        self.container(Kind::Object, visitor)
     }
 
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        self.container(Kind::Object, visitor)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        self.container(Kind::Array, visitor)
+    }
+
+    /// Reads the name of a variant. Variants with content are not used in mirrors.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        name: &'static str,
-        variants: &'static [&'static str],
+        _: &'static str,
+        _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Self::Error> {
-        let value = self.value()?;
-        serde_json::Deserializer::from_str(value).deserialize_enum(name, variants, visitor)
+        if self.peek() != Some(b'"') {
+            return Err(Error::of_type(self.kind(), Kind::String.words()));
+        }
+        let name = unescaped(self.value()?)?;
+        visitor.visit_enum(StrDeserializer::<Error>::new(&name))
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-        let value = self.value()?;
-        serde_json::Deserializer::from_str(value).deserialize_f32(visitor)
+    deserialize_plain! {
+        deserialize_bool: "a boolean",
+        deserialize_i8: "an integer",
+        deserialize_i16: "an integer",
+        deserialize_i32: "an integer",
+        deserialize_i64: "an integer",
+        deserialize_i128: "an integer",
+        deserialize_u8: "an integer",
+        deserialize_u16: "an integer",
+        deserialize_u32: "an integer",
+        deserialize_u64: "an integer",
+        deserialize_u128: "an integer",
+        deserialize_f32: "a number",
+        deserialize_f64: "a number",
     }
 
+    /// Reads the text of a string as bytes; other values as they are.
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         if self.peek() != Some(b'"') {
             return self.deserialize_any(visitor);
@@ -250,44 +319,43 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f64 char str string unit unit_struct seq tuple
-        tuple_struct map identifier
+        char str string unit unit_struct tuple tuple_struct identifier
     }
 }
 
-/// The text of a literal; halves of surrogate pairs became U+FFFD.
-fn unescaped(literal: &str) -> Result<String, serde_json::Error> {
-    let text = Text::from_checked(literal).ok_or_else(broken)?;
+/// Text of a literal, with U+FFFD for halves of surrogate pairs.
+fn unescaped(literal: &str) -> Result<String, Error> {
+    let text = Text::from_checked(literal).ok_or_else(Error::syntax)?;
     Ok(text.decode().into_owned())
 }
 
-/// What most numbers are: digits, not too many for a word.
+/// Reads a number of at most 18 digits, as most are.
 fn count(scalar: &str) -> Option<u64> {
     let digits = scalar.as_bytes();
     let is_count = digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit);
     is_count.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
 }
 
-/// The inside of an object or array.
-struct Inside<'r, 'de, 'u> {
-    reader: &'r mut Reader<'de, 'u>,
+/// Access to the elements or members of the container that a reader is in.
+struct ContainerAccess<'r, 'de, 'p> {
+    reader: &'r mut MirrorReader<'de, 'p>,
     end: u8,
     is_first: bool,
     ended: bool,
 }
 
-impl<'r, 'de, 'u> Inside<'r, 'de, 'u> {
-    fn enter(reader: &'r mut Reader<'de, 'u>, end: u8) -> Result<Self, serde_json::Error> {
+impl<'r, 'de, 'p> ContainerAccess<'r, 'de, 'p> {
+    fn enter(reader: &'r mut MirrorReader<'de, 'p>, end: u8) -> Result<Self, Error> {
         reader.depth += 1;
-        if reader.depth > DEEPEST {
-            return Err(broken());
+        if reader.depth > MAX_DEPTH {
+            return Err(Error::syntax());
         }
         reader.at += 1;
         Ok(Self { reader, end, is_first: true, ended: false })
     }
 
-    /// Goes to the next element or member; `false`: behind the end.
-    fn next(&mut self) -> Result<bool, serde_json::Error> {
+    /// Moves to the next element or member. Returns `false` after the end.
+    fn next(&mut self) -> Result<bool, Error> {
         if self.ended {
             return Ok(false);
         }
@@ -300,25 +368,25 @@ impl<'r, 'de, 'u> Inside<'r, 'de, 'u> {
                 self.ended = true;
                 Ok(false)
             }
-            // Where a value has to come, the end is none.
+            // What follows must be a value: there are no trailing commas.
             Some(b',') if !is_first => {
                 self.reader.at += 1;
                 self.reader.skip_space();
                 Ok(true)
             }
             Some(_) if is_first => Ok(true),
-            Some(_) | None => Err(broken()),
+            Some(_) | None => Err(Error::syntax()),
         }
     }
 
-    /// Nothing may be left of it.
-    fn leave<V>(mut self, value: V) -> Result<V, serde_json::Error> {
-        if self.next()? { Err(broken()) } else { Ok(value) }
+    /// Checks that nothing is left of the container.
+    fn leave<V>(mut self, value: V) -> Result<V, Error> {
+        if self.next()? { Err(Error::syntax()) } else { Ok(value) }
     }
 }
 
-impl<'de> SeqAccess<'de> for &mut Inside<'_, 'de, '_> {
-    type Error = serde_json::Error;
+impl<'de> SeqAccess<'de> for &mut ContainerAccess<'_, 'de, '_> {
+    type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
@@ -328,13 +396,13 @@ impl<'de> SeqAccess<'de> for &mut Inside<'_, 'de, '_> {
             return Ok(None);
         }
         let left = self.reader.elements.checked_sub(1);
-        self.reader.elements = left.ok_or_else(|| serde_json::Error::custom(TOO_MANY))?;
+        self.reader.elements = left.ok_or(Problem::TooManyElements)?;
         seed.deserialize(&mut *self.reader).map(Some)
     }
 }
 
-impl<'de> MapAccess<'de> for &mut Inside<'_, 'de, '_> {
-    type Error = serde_json::Error;
+impl<'de> MapAccess<'de> for &mut ContainerAccess<'_, 'de, '_> {
+    type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
@@ -344,9 +412,9 @@ impl<'de> MapAccess<'de> for &mut Inside<'_, 'de, '_> {
             return Ok(None);
         }
         if self.reader.peek() != Some(b'"') {
-            return Err(broken());
+            return Err(Error::syntax());
         }
-        seed.deserialize(Key(self.reader)).map(Some)
+        seed.deserialize(MemberKey(self.reader)).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(
@@ -354,16 +422,16 @@ impl<'de> MapAccess<'de> for &mut Inside<'_, 'de, '_> {
         seed: V,
     ) -> Result<V::Value, Self::Error> {
         let bytes = self.reader.json.as_bytes();
-        self.reader.at = scan::colon(bytes, self.reader.at).ok_or_else(broken)?;
+        self.reader.at = scan::colon(bytes, self.reader.at).ok_or_else(Error::syntax)?;
         seed.deserialize(&mut *self.reader)
     }
 }
 
-/// A member's key, which is a string whatever is asked for.
-struct Key<'r, 'de, 'u>(&'r mut Reader<'de, 'u>);
+/// Deserializer of a member's key, which is always a string.
+struct MemberKey<'r, 'de, 'p>(&'r mut MirrorReader<'de, 'p>);
 
-impl<'de> Deserializer<'de> for Key<'_, 'de, '_> {
-    type Error = serde_json::Error;
+impl<'de> Deserializer<'de> for MemberKey<'_, 'de, '_> {
+    type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         self.0.string(visitor)
@@ -376,11 +444,11 @@ impl<'de> Deserializer<'de> for Key<'_, 'de, '_> {
     }
 }
 
-/// A value as serde_json hands it over to itself.
-struct Kept<'de>(Option<&'de str>);
+/// Map with one member, the form in which serde_json's `RawValue` takes its text.
+struct RawAccess<'de>(Option<&'de str>);
 
-impl<'de> MapAccess<'de> for Kept<'de> {
-    type Error = serde_json::Error;
+impl<'de> MapAccess<'de> for RawAccess<'de> {
+    type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
@@ -393,23 +461,67 @@ impl<'de> MapAccess<'de> for Kept<'de> {
         &mut self,
         seed: V,
     ) -> Result<V::Value, Self::Error> {
-        seed.deserialize(BorrowedStrDeserializer::new(self.0.take().ok_or_else(broken)?))
+        seed.deserialize(BorrowedStrDeserializer::new(self.0.take().ok_or_else(Error::syntax)?))
     }
 }
 
-/// A value that is known to be one.
-struct Checked<'de>(&'de str);
+/// Deserializer of a slice that is known to be one value.
+struct RawDeserializer<'de>(&'de str);
 
-impl<'de> Deserializer<'de> for Checked<'de> {
-    type Error = serde_json::Error;
+impl<'de> Deserializer<'de> for RawDeserializer<'de> {
+    type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-        visitor.visit_map(Kept(Some(self.0)))
+        visitor.visit_map(RawAccess(Some(self.0)))
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
         unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
         ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Raw;
+
+    /// `RawValue` asks for [`RAW`] under this very name. If serde_json renames it, every value that
+    /// is kept would be refused or read as a map, and slices would become `{}`.
+    #[test]
+    fn serde_json_asks_for_raw_values_by_the_name_that_is_known() {
+        struct NameOfNewtype;
+        impl<'de> Deserializer<'de> for NameOfNewtype {
+            type Error = Error;
+
+            fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+                Err(Problem::Refused("asked for something else".to_owned()).into())
+            }
+
+            fn deserialize_newtype_struct<V: Visitor<'de>>(
+                self,
+                name: &'static str,
+                _: V,
+            ) -> Result<V::Value, Error> {
+                Err(Problem::Refused(name.to_owned()).into())
+            }
+
+            forward_to_deserialize_any! {
+                bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+                option unit unit_struct seq tuple tuple_struct map struct enum identifier
+                ignored_any
+            }
+        }
+        let asked = <&RawValue>::deserialize(NameOfNewtype).unwrap_err();
+        assert_eq!(asked.to_string(), RAW);
+    }
+
+    #[test]
+    fn raw_values_are_slices_of_the_text() {
+        let json = r#" {"a" : [ 1, {"b": "\u00e9"} ]} "#;
+        let read: Raw<'_> = read(json, usize::MAX, None).unwrap();
+        assert_eq!(read.as_borrowed(), Some(json.trim()));
+        assert_eq!(raw(json.trim()).map(RawValue::get), Some(json.trim()));
     }
 }

@@ -1,9 +1,9 @@
-//! A JSON value that is not looked into unless somebody asks.
+//! A JSON value that is parsed on demand.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -13,7 +13,7 @@ use super::Text;
 #[derive(Clone)]
 pub struct Raw<'a>(Cow<'a, RawValue>);
 
-/// What sort of JSON value something is.
+/// Type of a JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `[…]`
@@ -40,6 +40,18 @@ impl Kind {
             Some(b't' | b'f') => Self::Bool,
             Some(b'n') | None => Self::Null,
             Some(_) => Self::Number,
+        }
+    }
+
+    /// Some value of this kind in serde's terms, for an error that does not quote the value.
+    pub(super) fn unexpected(self) -> Unexpected<'static> {
+        match self {
+            Self::Array => Unexpected::Seq,
+            Self::Bool => Unexpected::Bool(false),
+            Self::Null => Unexpected::Unit,
+            Self::Number => Unexpected::Float(0.0),
+            Self::Object => Unexpected::Map,
+            Self::String => Unexpected::Str(""),
         }
     }
 
@@ -88,7 +100,7 @@ impl<'a> Raw<'a> {
         self.0.get()
     }
 
-    /// What sort of value it is.
+    /// Type of the value.
     pub fn kind(&self) -> Kind {
         Kind::of(self.get())
     }
@@ -203,41 +215,42 @@ impl<'a> Fields<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
             type Value = Fields<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::with_capacity(map.size_hint().unwrap_or(4));
-                while let Some(Key(key)) = map.next_key()? {
+                while let Some(CowStr(key)) = map.next_key()? {
                     fields.push((key, map.next_value()?));
                 }
                 Ok(Fields(fields))
             }
         }
-        json.deserialize_map(Members)
+        json.deserialize_map(FieldsVisitor)
     }
 }
 
-/// serde's own `Cow<str>` never borrows; this one does where the key has no escapes.
+/// A string that is borrowed from the body where it has no escapes. serde's own `Cow<str>` never
+/// borrows.
 #[derive(Debug)]
-pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
+pub(crate) struct CowStr<'a>(pub(crate) Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for CowStr<'a> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
         struct Borrow;
         impl<'de> Visitor<'de> for Borrow {
-            type Value = Key<'de>;
+            type Value = CowStr<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string")
             }
             fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Borrowed(key)))
+                Ok(CowStr(Cow::Borrowed(key)))
             }
             fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Owned(key.to_owned())))
+                Ok(CowStr(Cow::Owned(key.to_owned())))
             }
         }
         json.deserialize_str(Borrow)

@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
+use super::error::{Problem, ReadError};
 use super::{Cursor, Kind, de, scan};
-use crate::canon::{BadRequest, Loss, LossCode, Losses};
 
-/// Where in a body something stands, as `messages[2].content[0]`.
+/// Path of a value in a body, as `messages[2].content[0]`.
 #[derive(Clone, Copy, Debug)]
 pub enum Path<'a> {
     /// The body itself.
@@ -21,24 +21,14 @@ pub enum Path<'a> {
 }
 
 impl Path<'_> {
-    /// A member of what stands here.
+    /// Path of a member of this value.
     pub fn field<'a>(&'a self, name: &'a str) -> Path<'a> {
         Path::Field(self, name)
     }
 
-    /// An element of what stands here.
+    /// Path of an element of this value.
     pub fn index(&self, index: usize) -> Path<'_> {
         Path::Index(self, index)
-    }
-
-    /// An error that names this place.
-    pub fn bad(&self, reason: impl Into<String>) -> BadRequest {
-        BadRequest { at: self.to_string(), reason: reason.into() }
-    }
-
-    /// A loss that names this place.
-    pub fn loss(&self, code: LossCode, detail: impl Into<String>) -> Loss {
-        Loss { at: self.to_string(), code, detail: detail.into(), tool: None }
     }
 }
 
@@ -53,58 +43,75 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Reads `json` into a mirror and names, as losses, the fields that the mirror does not have.
+/// Receiver of the fields of a text that its mirror does not have.
+pub trait UnknownFields {
+    /// Takes a field. `path` writes its path.
+    fn add(&mut self, path: &dyn Fn() -> String);
+
+    /// Counts fields whose paths are not written, because there are too many of them.
+    fn add_unnamed(&mut self, count: usize);
+}
+
+/// Reads `json` into a mirror and reports the fields that the mirror does not have.
 ///
-/// The error says where: reading is done again with the place written down, so that only broken
-/// bodies pay for it.
+/// On an error the text is read once more, to find its path: only texts that cannot be read pay for
+/// it.
 pub fn read<'a, T: Deserialize<'a>>(
     json: &'a str,
     at: &Path<'_>,
-    losses: &mut Losses,
-) -> Result<T, BadRequest> {
-    read_placed(json, at, losses).map(|(value, _)| value)
+    unknown: &mut dyn UnknownFields,
+) -> Result<T, ReadError> {
+    read_placed(json, at, unknown).map(|(value, _)| value)
 }
 
-/// The same, and where its [`Placed`](de::Placed) value stands.
+/// The same, with the position of the [`Placed`](de::Placed) value.
 pub(crate) fn read_placed<'a, T: Deserialize<'a>>(
     json: &'a str,
     at: &Path<'_>,
-    losses: &mut Losses,
-) -> Result<(T, Option<Range<usize>>), BadRequest> {
-    let mut told = de::Told::default();
-    let value = de::read(json, de::max_elements(json), Some(&mut told))
-        .map_err(|error| located::<T>(json, at, &error))?;
-    let mut unknown = Unknown { places: told.unknown.into_iter().peekable(), root: at, losses };
-    if unknown.places.peek().is_some() {
+    unknown: &mut dyn UnknownFields,
+) -> Result<(T, Option<Range<usize>>), ReadError> {
+    let mut positions = de::Positions::default();
+    let max_elements = de::max_elements(json);
+    let value = de::read(json, max_elements, Some(&mut positions))
+        .map_err(|error| located::<T>(json, at, max_elements, *error.0))?;
+    let starts = positions.unknown.into_iter().peekable();
+    let mut namer = UnknownNamer { starts, root: at, unknown };
+    if namer.starts.peek().is_some() {
         let start = scan::start(json);
         let cursor = Cursor::of_checked(json.get(start..).unwrap_or_default());
-        unknown.name_inside(cursor, start, &mut String::new());
+        namer.name_inside(cursor, start, &mut String::new());
     }
-    losses.omit(LossCode::UnknownField, told.more_unknown);
-    Ok((value, told.placed))
+    if positions.more_unknown > 0 {
+        unknown.add_unnamed(positions.more_unknown);
+    }
+    Ok((value, positions.placed))
 }
 
-/// Reads `json` into a mirror of what is looked for; the error says where. Fields that the mirror does
-/// not have do not matter.
-pub fn look<'a, T: Deserialize<'a>>(json: &'a str, at: &Path<'_>) -> Result<T, BadRequest> {
-    de::read(json, de::max_elements(json), None).map_err(|error| located::<T>(json, at, &error))
+/// Reads `json` into a mirror of some of its fields. Other fields are ignored.
+pub fn look<'a, T: Deserialize<'a>>(json: &'a str, at: &Path<'_>) -> Result<T, ReadError> {
+    let max_elements = de::max_elements(json);
+    de::read(json, max_elements, None)
+        .map_err(|error| located::<T>(json, at, max_elements, *error.0))
 }
 
-/// Reads `json` into a mirror. Fields that the mirror does not have do not matter.
-pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
-    de::read(json, usize::MAX, None).or_else(|_| serde_json::from_str(json))
+/// Reads `json`, which is no client's, into a mirror of some of its fields: without a limit of its
+/// array elements. Other fields are ignored.
+pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, ReadError> {
+    de::read(json, usize::MAX, None)
+        .map_err(|error| located::<T>(json, &Path::Root, usize::MAX, *error.0))
 }
 
-/// Values that a mirror does not have, to be named: by the places where they begin, in order.
-struct Unknown<'l> {
-    places: Peekable<std::vec::IntoIter<usize>>,
-    root: &'l Path<'l>,
-    losses: &'l mut Losses,
+/// Finds the paths of values by the positions at which they start, in one walk.
+struct UnknownNamer<'u> {
+    /// In ascending order.
+    starts: Peekable<std::vec::IntoIter<usize>>,
+    root: &'u Path<'u>,
+    unknown: &'u mut dyn UnknownFields,
 }
 
-impl Unknown<'_> {
-    /// Names those inside of the container that the cursor stands before, at `base`. All of them are
-    /// found in one walk, as deep as mirrors are.
+impl UnknownNamer<'_> {
+    /// Names the values inside of the container that the cursor stands before, at `base`. The
+    /// recursion is as deep as mirrors are.
     fn name_inside(&mut self, mut cursor: Cursor<'_>, base: usize, path: &mut String) {
         let is_object = match cursor.kind() {
             Kind::Object => true,
@@ -124,7 +131,7 @@ impl Unknown<'_> {
             let at = cursor.position();
             let value = cursor.value();
             let inside = base + at..base + cursor.position();
-            if self.places.peek().is_none_or(|place| !inside.contains(place)) {
+            if self.starts.peek().is_none_or(|start| !inside.contains(start)) {
                 continue;
             }
             let length = path.len();
@@ -133,78 +140,67 @@ impl Unknown<'_> {
                 Some(key) => path.extend([".", &key]),
                 None => path.push_str(&format!("[{index}]")),
             }
-            if self.places.next_if_eq(&inside.start).is_some() {
-                self.losses.add_with(LossCode::UnknownField, || Loss {
-                    at: joined(self.root, path),
-                    code: LossCode::UnknownField,
-                    detail: "toolgate does not know this field; it was left out".to_owned(),
-                    tool: None,
-                });
+            if self.starts.next_if_eq(&inside.start).is_some() {
+                let root = self.root;
+                self.unknown.add(&|| joined(root, path));
             } else {
                 self.name_inside(value.cursor(), inside.start, path);
             }
             path.truncate(length);
-            if self.places.peek().is_none() {
+            if self.starts.peek().is_none() {
                 return;
             }
         }
     }
 }
 
+/// Makes the error of a text that cannot be read. `first` is the problem as it was met at first,
+/// without its path.
 fn located<'a, T: Deserialize<'a>>(
     json: &'a str,
     at: &Path<'_>,
-    error: &serde_json::Error,
-) -> BadRequest {
-    let place = || {
-        let json = json.get(scan::start(json)..)?;
-        let mut body = serde_json::Deserializer::from_str(json);
-        let error = serde_path_to_error::deserialize::<_, T>(&mut body).err()?;
-        Some((error.path().to_string(), error.inner().to_string()))
+    max_elements: usize,
+    first: Problem,
+) -> ReadError {
+    let found = de::locate::<T>(json, max_elements);
+    let error = match found {
+        // serde_json has better words for syntax than "not JSON".
+        Some(de::Located { problem: Problem::Syntax(_), .. }) | None => syntax::<T>(json)
+            .unwrap_or(ReadError { at: String::new(), problem: first, position: None }),
+        Some(de::Located { path, problem, index }) => {
+            ReadError { at: path, problem, position: Some(line_and_column(json, index)) }
+        }
     };
-    let place = de::located::<T>(json).or_else(place);
-    let (inner, reason) = place.unwrap_or_else(|| (String::new(), error.to_string()));
-    // serde_json's positions are relative to the slice, which would mislead below the root.
-    let is_root = matches!(at, Path::Root);
-    BadRequest { at: joined(at, known(&inner)), reason: plain(&reason, is_root) }
+    // Below the root, positions would be relative to the slice and mislead.
+    let position = error.position.filter(|_| matches!(at, Path::Root));
+    ReadError { at: joined(at, known(&error.at)), position, ..error }
 }
 
-/// What serde says of a value, in words that a client's author knows and without the value: that may
-/// be a whole prompt.
-fn plain(reason: &str, with_position: bool) -> String {
-    // The value comes first. What was expected instead is ours, and so is what follows it.
-    let (value, rest) = match reason.rsplit_once(", expected ") {
-        Some((value, rest)) => (Some(value), rest),
-        None => (None, reason),
+/// The first syntax error, as serde_json finds it. Its path is written as by serde_path_to_error.
+fn syntax<'a, T: Deserialize<'a>>(json: &'a str) -> Option<ReadError> {
+    let json = json.get(scan::start(json)..)?;
+    let mut body = serde_json::Deserializer::from_str(json);
+    let read = serde_path_to_error::deserialize::<_, T>(&mut body);
+    let (at, error) = match read {
+        Err(error) => (error.path().to_string(), error.into_inner()),
+        Ok(_) => (String::new(), body.end().err()?),
     };
-    let (rest, position) = match rest.rfind(" at line ") {
-        Some(at) => rest.split_at(at),
-        None => (rest, ""),
-    };
-    let position = if with_position { position } else { "" };
-    let Some(value) = value else { return format!("{rest}{position}") };
-    let found = match value.split([' ', '`']).nth(2).unwrap_or_default() {
-        _ if value.starts_with("invalid value: ") => {
-            return format!("the number is out of range{position}");
-        }
-        "boolean" => Kind::Bool.words(),
-        "floating" | "integer" => Kind::Number.words(),
-        "map" => Kind::Object.words(),
-        "null" => Kind::Null.words(),
-        "sequence" => Kind::Array.words(),
-        "byte" | "character" | "string" => Kind::String.words(),
-        _ => "something else",
-    };
-    let expected = match rest {
-        "i64" => "an integer",
-        "f64" => "a number",
-        "a sequence" => Kind::Array.words(),
-        "a map" => Kind::Object.words(),
-        // serde names the mirror that it could not fill. That is our name, not the client's.
-        rest if rest.starts_with("struct ") => de::OBJECT,
-        rest => rest,
-    };
-    format!("expected {expected}, found {found}{position}")
+    if error.is_data() {
+        return None;
+    }
+    let position = (error.line(), error.column());
+    let message = error.to_string();
+    let suffix = format!(" at line {} column {}", position.0, position.1);
+    let message = message.strip_suffix(&suffix).unwrap_or(&message).to_owned();
+    Some(ReadError { at, problem: Problem::Syntax(message.into()), position: Some(position) })
+}
+
+/// Line and column of the byte at `index`, as serde_json counts them.
+fn line_and_column(json: &str, index: usize) -> (usize, usize) {
+    let start = scan::start(json);
+    let before = json.as_bytes().get(start..index).unwrap_or_default();
+    let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    (1 + memchr::memchr_iter(b'\n', before).count(), before.len() - line_start)
 }
 
 /// serde_path_to_error writes `.` for the body itself and `?` for a place that it cannot name.
@@ -224,13 +220,27 @@ fn joined(at: &Path<'_>, inner: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canon::MAX_LOSSES;
     use crate::json::Text;
+    use crate::json::de::MAX_UNKNOWN_FIELDS;
+
+    /// Paths of unknown fields, and the number of those without a path.
+    #[derive(Default)]
+    struct Named(Vec<String>, usize);
+
+    impl UnknownFields for Named {
+        fn add(&mut self, path: &dyn Fn() -> String) {
+            self.0.push(path());
+        }
+
+        fn add_unnamed(&mut self, count: usize) {
+            self.1 += count;
+        }
+    }
 
     #[derive(Debug, Deserialize)]
     struct Body<'a> {
         #[serde(borrow)]
-        a: Option<Vec<Item<'a>>>,
+        a: Option<Vec<Entry<'a>>>,
         #[serde(rename = "n")]
         _n: Option<i64>,
         #[serde(rename = "f")]
@@ -238,25 +248,23 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize)]
-    struct Item<'a> {
+    struct Entry<'a> {
         #[serde(borrow)]
         text: Text<'a>,
     }
 
     #[test]
     fn unknown_fields_are_named() {
-        let mut losses = Losses::default();
+        let mut unknown = Named::default();
         let json = r#"{"a":[{"text":"x","new":1}],"other":{}}"#;
-        let body: Body<'_> = read(json, &Path::Root, &mut losses).unwrap();
+        let body: Body<'_> = read(json, &Path::Root, &mut unknown).unwrap();
         assert_eq!(body.a.unwrap()[0].text.decode(), "x");
-        let at: Vec<_> = losses.iter().map(|loss| loss.at.as_str()).collect();
-        assert_eq!(at, ["a[0].new", "other"]);
+        assert_eq!(unknown.0, ["a[0].new", "other"]);
 
-        let mut losses = Losses::default();
+        let mut unknown = Named::default();
         let json = r#" { "x": [1, {"text": 2}], "a": [ {"text":"", "b":{"a":[]}, "c\u0041": 1}, {"text":"y"}, {"z":[[]], "text":""} ] } "#;
-        read::<Body<'_>>(json, &Path::Root.field("in"), &mut losses).unwrap();
-        let at: Vec<_> = losses.iter().map(|loss| loss.at.as_str()).collect();
-        assert_eq!(at, ["in.x", "in.a[0].b", "in.a[0].cA", "in.a[2].z"]);
+        read::<Body<'_>>(json, &Path::Root.field("in"), &mut unknown).unwrap();
+        assert_eq!(unknown.0, ["in.x", "in.a[0].b", "in.a[0].cA", "in.a[2].z"]);
     }
 
     /// A hundred thousand of them are found in one walk, not in one walk each.
@@ -264,27 +272,30 @@ mod tests {
     fn many_unknown_fields_are_named_in_time() {
         let item = r#"{"text":"long enough not to be refused","new":[1,2,3]}"#;
         let json = format!(r#"{{"a":[{}]}}"#, vec![item; 100_000].join(","));
-        let mut losses = Losses::default();
-        read::<Body<'_>>(&json, &Path::Root, &mut losses).unwrap();
-        assert_eq!((losses.len(), losses.total()), (MAX_LOSSES, 100_000));
-        assert_eq!(losses.last().unwrap().at, format!("a[{}].new", MAX_LOSSES - 1));
+        let mut unknown = Named::default();
+        read::<Body<'_>>(&json, &Path::Root, &mut unknown).unwrap();
+        assert_eq!(
+            (unknown.0.len(), unknown.1),
+            (MAX_UNKNOWN_FIELDS, 100_000 - MAX_UNKNOWN_FIELDS)
+        );
+        assert_eq!(unknown.0.last().unwrap(), &format!("a[{}].new", MAX_UNKNOWN_FIELDS - 1));
     }
 
     #[test]
     fn broken_fields_are_located() {
-        let read = |json| read::<Body<'_>>(json, &Path::Root, &mut Losses::default());
+        let read = |json| read::<Body<'_>>(json, &Path::Root, &mut Named::default());
         let error = read(r#"{"a":[{"text":"x"},{"text":5}]}"#).unwrap_err();
         assert_eq!(error.at, "a[1].text");
-        assert!(error.reason.starts_with("expected a string, found a number"), "{}", error.reason);
+        assert_eq!(error.to_string(), "expected a string, found a number at line 1 column 28");
         assert!(read(r#"{"a":[]} x"#).is_err());
         assert_eq!(read(r#"{"a":"#).unwrap_err().at, "a");
         assert_eq!(read("{").unwrap_err().at, "");
-        // A mirror is filled from an object and from nothing else; what it is called is our business.
+        // A mirror is filled from an object only, and the error does not name the mirror.
         for (json, at, reason) in [
-            ("[]", "", "expected an object, found an array"),
-            (" [[{}]]", "", "expected an object, found an array"),
+            ("[]", "", "expected an object, found an array at line 1 column 0"),
+            (" [[{}]]", "", "expected an object, found an array at line 1 column 0"),
             ("5", "", "expected an object, found a number at line 1 column 1"),
-            (r#"{"a":[["x"]]}"#, "a[0]", "expected an object, found an array"),
+            (r#"{"a":[["x"]]}"#, "a[0]", "expected an object, found an array at line 1 column 6"),
             (r#"{"a":[null]}"#, "a[0]", "expected an object, found null at line 1 column 10"),
             (r#"{"a":{}}"#, "a", "expected an array, found an object at line 1 column 5"),
             (r#"{"n":true}"#, "n", "expected an integer, found a boolean at line 1 column 9"),
@@ -298,9 +309,13 @@ mod tests {
                 "n",
                 "expected an integer, found a string at line 1 column 65",
             ),
+            ("{}\n}", "", "trailing characters at line 2 column 1"),
+            ("{\n \"n\": tru }", "n", "expected ident at line 2 column 10"),
+            ("{\n\n \"f\": \"\"}", "f", "expected a number, found a string at line 3 column 8"),
+            (r#"{"a":[{}]}"#, "a[0]", "missing field `text` at line 1 column 8"),
         ] {
             let error = read(json).unwrap_err();
-            assert_eq!((error.at.as_str(), error.reason.as_str()), (at, reason), "{json}");
+            assert_eq!((error.at.as_str(), error.to_string().as_str()), (at, reason), "{json}");
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn start(json: &str) -> usize {
 
 /// The index after the value that begins at `at`; `None` where it is no value.
 pub(super) fn value(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let mut open = Open::default();
+    let mut open = OpenContainers::default();
     loop {
         match *bytes.get(at)? {
             b'"' => at = string(bytes, at)?,
@@ -64,14 +64,14 @@ pub(super) fn value(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 /// The containers that are open: a bit for each says whether it is an object.
 #[derive(Default)]
-struct Open {
+struct OpenContainers {
     depth: usize,
     last: u128,
     /// Those before the last 128.
     before: Vec<u128>,
 }
 
-impl Open {
+impl OpenContainers {
     fn push(&mut self, is_object: bool) {
         if self.depth > 0 && self.depth.is_multiple_of(128) {
             self.before.push(self.last);
@@ -170,8 +170,8 @@ pub(super) fn unwritable(bytes: &[u8], at: usize) -> Option<usize> {
     })
 }
 
-/// The index of the first byte at or after `at` that is special. `special_in` marks, by their high
-/// bits, those among eight; what it marks after the first may be wrong.
+/// Index of the first special byte at or after `at`. `special_in` marks special bytes among eight by
+/// their high bits; only its first mark is reliable.
 #[inline(always)]
 fn first(
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! A JSON string that is never unescaped unless somebody asks.
+//! A JSON string that is unescaped on demand.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -145,8 +145,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(json)?;
         Self::from_raw(raw).ok_or_else(|| {
-            let found = Kind::of(raw.get()).words();
-            D::Error::custom(format_args!("expected a string, found {found}"))
+            D::Error::invalid_type(Kind::of(raw.get()).unexpected(), &Kind::String.words())
         })
     }
 }
@@ -274,7 +273,7 @@ mod tests {
         assert_eq!(text.decode(), "a\"é\n");
     }
 
-    /// Wherever it is cut, it is what the whole text begins with.
+    /// An opening of any length is a prefix of the whole text.
     #[test]
     fn an_opening_is_the_beginning() {
         let escaped = r#""a\n\u00e9\ud83d\ude00\\\"é😀\u0041b\t""#;

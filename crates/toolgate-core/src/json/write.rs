@@ -1,11 +1,11 @@
-//! Putting JSON into a buffer.
+//! Writing JSON into a buffer.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-use super::scan;
 use super::text::without_lone_surrogates;
+use super::{Raw, Text, scan};
 
 /// Writes a string literal, escaping what must be escaped.
 pub fn string(out: &mut Vec<u8>, plain: &str) {
@@ -139,6 +139,148 @@ pub fn integer(out: &mut Vec<u8>, value: impl Into<i128>) {
     out.extend_from_slice(digits.as_bytes());
 }
 
+/// Writer of an object: places commas, and writes the closing brace when it is dropped.
+///
+/// ```
+/// use toolgate_core::json::write::ObjectWriter;
+/// let mut out = Vec::new();
+/// let mut object = ObjectWriter::new(&mut out);
+/// object.string("role", "user");
+/// object.array("parts").object().string("text", "Hi.");
+/// drop(object);
+/// assert_eq!(out, br#"{"role":"user","parts":[{"text":"Hi."}]}"#);
+/// ```
+#[derive(Debug)]
+pub struct ObjectWriter<'o> {
+    out: &'o mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl<'o> ObjectWriter<'o> {
+    /// Opens an object.
+    pub fn new(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, is_empty: true }
+    }
+
+    /// Begins a member. The caller writes exactly one value into the buffer that is returned.
+    pub fn key(&mut self, name: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(b',');
+        }
+        string(self.out, name);
+        self.out.push(b':');
+        self.out
+    }
+
+    /// Writes a member with a string, which is escaped.
+    pub fn string(&mut self, name: &str, value: &str) {
+        string(self.key(name), value);
+    }
+
+    /// Writes a member with a string, if there is one.
+    pub fn optional_string(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.string(name, value);
+        }
+    }
+
+    /// Writes a member with a string that is already a literal.
+    pub fn text(&mut self, name: &str, value: &Text<'_>) {
+        value.write(self.key(name));
+    }
+
+    /// Writes a member with a value as it came, without white space between its tokens.
+    pub fn raw(&mut self, name: &str, value: &Raw<'_>) {
+        value.write(self.key(name));
+    }
+
+    /// Writes a member with an integer.
+    pub fn integer(&mut self, name: &str, value: impl Into<i128>) {
+        integer(self.key(name), value);
+    }
+
+    /// Writes a member with a boolean.
+    pub fn bool(&mut self, name: &str, value: bool) {
+        self.key(name).extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    /// Writes a member with JSON that is known to be a value on one line.
+    pub fn json(&mut self, name: &str, value: &str) {
+        self.key(name).extend_from_slice(value.as_bytes());
+    }
+
+    /// Begins a member with an object.
+    pub fn object(&mut self, name: &str) -> ObjectWriter<'_> {
+        ObjectWriter::new(self.key(name))
+    }
+
+    /// Begins a member with an array.
+    pub fn array(&mut self, name: &str) -> ArrayWriter<'_> {
+        ArrayWriter::new(self.key(name))
+    }
+
+    /// Writes the members of an object that was written before, `{…}`.
+    pub fn members_of(&mut self, object: &[u8]) {
+        let members = object.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
+        let Some(members) = members.filter(|members| !members.is_empty()) else { return };
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(b',');
+        }
+        self.out.extend_from_slice(members);
+    }
+
+    /// Whether the object has no member yet.
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+}
+
+impl Drop for ObjectWriter<'_> {
+    fn drop(&mut self) {
+        self.out.push(b'}');
+    }
+}
+
+/// Writer of an array: places commas, and writes the closing bracket when it is dropped.
+#[derive(Debug)]
+pub struct ArrayWriter<'o> {
+    out: &'o mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl<'o> ArrayWriter<'o> {
+    /// Opens an array.
+    pub fn new(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'[');
+        Self { out, is_empty: true }
+    }
+
+    /// Begins an element. The caller writes exactly one value into the buffer that is returned.
+    pub fn element(&mut self) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(b',');
+        }
+        self.out
+    }
+
+    /// Writes a string, which is escaped.
+    pub fn string(&mut self, value: &str) {
+        string(self.element(), value);
+    }
+
+    /// Begins an object.
+    pub fn object(&mut self) -> ObjectWriter<'_> {
+        ObjectWriter::new(self.element())
+    }
+}
+
+impl Drop for ArrayWriter<'_> {
+    fn drop(&mut self) {
+        self.out.push(b']');
+    }
+}
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// The index after the closing quote of the literal that begins at `start`.
@@ -219,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_come_by_themselves() {
+    fn keys_place_commas() {
         let json = written(|out| {
             out.push(b'{');
             key(out, "a");
@@ -229,5 +371,33 @@ mod tests {
             out.push(b'}');
         });
         assert_eq!(json, r#"{"a":1,"b":"{\"x\":1}"}"#);
+    }
+
+    #[test]
+    fn writers_place_commas_and_close() {
+        let json = written(|out| {
+            let mut object = ObjectWriter::new(out);
+            assert!(object.is_empty());
+            object.string("a", "\"");
+            object.optional_string("none", None);
+            object.optional_string("b", Some("x"));
+            object.integer("c", -1);
+            object.bool("d", false);
+            object.text("e", &Text::new("é"));
+            object.raw("f", &Raw::empty_object());
+            object.json("g", "null");
+            drop(object.object("h"));
+            let mut array = object.array("i");
+            array.string("[");
+            array.object().bool("{", true);
+            array.element().extend_from_slice(b"1");
+            drop(array);
+            drop(object.array("j"));
+            object.members_of(b"{}");
+            object.members_of(br#"{"k":1,"l":2}"#);
+            assert!(!object.is_empty());
+        });
+        let want = r#"{"a":"\"","b":"x","c":-1,"d":false,"e":"é","f":{},"g":null,"h":{},"i":["[",{"{":true},1],"j":[],"k":1,"l":2}"#;
+        assert_eq!(json, want);
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct CallItem<'c> {
     form: Form<'c>,
 }
 
-/// What the item holds.
+/// Input of the call, by the type of its item.
 #[derive(Debug)]
 enum Form<'c> {
     /// A string literal: `arguments` of a `function_call`.

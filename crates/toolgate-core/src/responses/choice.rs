@@ -84,7 +84,7 @@ fn decode_allowed<'a>(
             }
         }
     }
-    // Nothing of what is allowed exists here.
+    // None of the allowed tools exists here.
     if names.is_empty() {
         return Ok(ToolChoice::None);
     }
@@ -142,5 +142,5 @@ fn inner_choice<'a>(
     losses: &mut Losses,
 ) -> Result<Choice<'a>, BadRequest> {
     let at = at.field(field);
-    json::read(inner.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?, &at, losses)
+    Ok(json::read(inner.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?, &at, losses)?)
 }

@@ -9,11 +9,12 @@
 use super::frames::{member, number};
 use super::names::Names;
 use super::response::write_usage;
-use crate::canon::{Answer, Stamp};
+use crate::canon::Answer;
+use crate::dialect::Stamp;
 use crate::json::{Raw, write};
 use crate::seal::Sealer;
 
-/// What the model is asked where the input ends in a trigger.
+/// Prompt for the summary, if the input ends in a trigger.
 pub(super) const SUMMARY_REQUEST: &str = "\
 Write a summary of this conversation for yourself: it will replace everything above, and the work \
 goes on from it. Keep what the user asked for, what was decided and why, what was done and found \

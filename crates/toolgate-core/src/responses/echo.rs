@@ -1,4 +1,4 @@
-//! What an answer must know of its request.
+//! Members of a request that its answer depends on.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::canon::{Issuer, ToolName};
 use crate::json::Raw;
 
-/// What answers repeat of the request, and what only a gateway with a store can act upon.
+/// Members of the request that answers repeat, and members that only a gateway with a store acts on.
 ///
 /// Plain data: a gateway may change it between decoding and encoding (`store`, `issuer`, say).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,12 +87,12 @@ pub struct Echo {
     /// that was decoded asks for the summary already.
     pub compact: bool,
     /// Items that the client only named, in the order of the input. They are left out of the
-    /// request: see [`resolve_references`](super::resolve_references).
+    /// request unless they are [stored](super::Stored::references).
     pub references: Vec<ItemReference>,
 }
 
 impl Echo {
-    /// Whether the answer is kept: OpenAI keeps what the client does not forbid.
+    /// Whether the answer is stored: the default, unless the client sets `store` to false.
     pub fn is_stored(&self) -> bool {
         self.store.unwrap_or(true)
     }
@@ -107,7 +107,7 @@ pub struct ItemReference {
     pub id: String,
 }
 
-/// What sort of item a tool's calls are.
+/// Type of the items of a tool's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallKind {
     /// `apply_patch_call`

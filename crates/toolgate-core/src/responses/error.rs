@@ -1,7 +1,8 @@
 //! Failures as OpenAI tells them.
 
 use super::frames::{member, number};
-use crate::canon::{BadRequest, ErrorReply, Failure, FailureKind};
+use crate::canon::{BadRequest, Failure, FailureKind};
+use crate::dialect::ErrorReply;
 use crate::json::write;
 
 /// Seconds to wait where Gemini did not say: Codex gives up on a 429 that names none.
@@ -36,6 +37,7 @@ pub fn encode_error(failure: &Failure, request_id: &str) -> ErrorReply {
         | FailureKind::Unsupported
         | FailureKind::Timeout
         | FailureKind::TooLarge
+        | FailureKind::Unreachable
         | FailureKind::UpstreamProtocol => None,
     };
     reply(failure, param, request_id)
@@ -113,6 +115,7 @@ fn told(kind: FailureKind) -> Told {
         FailureKind::Cut
         | FailureKind::EmptyTurn
         | FailureKind::MalformedCall
+        | FailureKind::Unreachable
         | FailureKind::UpstreamProtocol => (502, SERVER, Some(SERVER), false),
         FailureKind::Overloaded => (503, SERVER, Some("server_is_overloaded"), false),
         FailureKind::Timeout => (504, SERVER, Some("timeout"), false),
@@ -141,6 +144,7 @@ pub(super) fn code_of(kind: FailureKind) -> &'static str {
         | FailureKind::Internal
         | FailureKind::MalformedCall
         | FailureKind::Timeout
+        | FailureKind::Unreachable
         | FailureKind::UpstreamProtocol => SERVER,
     }
 }

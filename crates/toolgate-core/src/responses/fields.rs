@@ -1,6 +1,6 @@
-//! Members that are looked at only once it is known what they belong to.
+//! Members that are read once the type of their item is known.
 //!
-//! An item, tool or part of a type that nobody knows yet may use any name for anything; only a
+//! An item, tool or part of an unknown type may use any name for anything; only a
 //! member of a type that is known can be broken.
 
 use std::borrow::Cow;
@@ -56,7 +56,7 @@ pub(super) fn flag(
     }
 }
 
-/// What a string literal says, where it has no escapes.
+/// Content of a string literal without escapes.
 pub(super) fn unescaped(literal: &str) -> Option<&str> {
     let plain = literal.strip_prefix('"')?.strip_suffix('"')?;
     memchr::memchr(b'\\', plain.as_bytes()).is_none().then_some(plain)

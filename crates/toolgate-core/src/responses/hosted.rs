@@ -32,7 +32,7 @@ pub(super) fn hosted(kind: &str) -> Option<&'static Hosted> {
 /// The name that `tool_search` goes by.
 pub(super) const TOOL_SEARCH: &str = "tool_search";
 
-/// What `tool_search` takes where the client does not say.
+/// Default parameters of `tool_search`.
 pub(super) const TOOL_SEARCH_PARAMETERS: &str = r#"{"type":"object","properties":{"query":{"type":"string","description":"What the wanted tool does."},"limit":{"type":"integer","description":"The most tools to return."}},"required":["query"]}"#;
 
 const HOSTED: &[Hosted] = &[

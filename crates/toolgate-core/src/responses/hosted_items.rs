@@ -75,7 +75,7 @@ impl<'a> Conversation<'a, '_> {
         Ok(())
     }
 
-    /// Declares what a search found, and tells the model its names.
+    /// Declares the tools that a search found, and tells the model their names.
     pub(super) fn read_found_tools(
         &mut self,
         item: &Item<'a>,

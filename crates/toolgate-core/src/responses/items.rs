@@ -1,21 +1,22 @@
-//! Input items: the conversation as the client tells it.
+//! Input items: the client's conversation.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::amend::input_items;
 use super::content::{Piece, decode_content, decode_output};
 use super::echo::ItemReference;
 use super::fields::{required, string, text};
+use super::input::input_items;
 use super::tools::Toolbox;
 use super::wire::{Input, Item, Reasoning, TextConfig};
 use crate::canon::{
-    BadRequest, Call, CallInput, DecodeOptions, LossCode, Losses, Part, ResultPart, Role, ToolName,
-    ToolResult, Turn,
+    BadRequest, Call, CallInput, LossCode, Losses, Part, ResultPart, Role, ToolName, ToolResult,
+    Turn,
 };
+use crate::dialect::DecodeOptions;
 use crate::json::{self, Element, Kind, Path, Raw, Text};
 
-/// What the input items say.
+/// The conversation that the input items form.
 #[derive(Debug)]
 pub(super) struct Conversation<'a, 'o> {
     pub(super) options: &'o DecodeOptions<'o>,
@@ -27,10 +28,14 @@ pub(super) struct Conversation<'a, 'o> {
     /// What `configuration_update` items set; the last one counts.
     pub(super) reasoning: Option<Reasoning<'a>>,
     pub(super) text: Option<TextConfig<'a>>,
-    /// Nobody but the client's program has spoken yet.
+    /// No user or model turn has been read yet.
     leading: bool,
+    /// Names of the tools that were called.
+    called: BTreeSet<Cow<'a, str>>,
     /// Item ids of `local_shell_call`s with their call ids: outputs may name either.
     pub(super) local_shells: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+    /// Stored items that the input may name.
+    pub(super) stored: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a, 'o> Conversation<'a, 'o> {
@@ -45,7 +50,9 @@ impl<'a, 'o> Conversation<'a, 'o> {
             reasoning: None,
             text: None,
             leading: true,
+            called: BTreeSet::new(),
             local_shells: BTreeMap::new(),
+            stored: BTreeMap::new(),
         }
     }
 
@@ -96,7 +103,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
     }
 
     /// Reads items; `raws` gives their JSON, which is asked for only where one is not understood.
-    fn read_items(
+    pub(super) fn read_items(
         &mut self,
         items: Vec<Element<Item<'a>>>,
         raws: impl Fn() -> Vec<Raw<'a>>,
@@ -168,11 +175,17 @@ impl<'a, 'o> Conversation<'a, 'o> {
             }
             "reasoning" => self.read_reasoning(item, at, losses)?,
             "compaction" | "compaction_summary" => self.read_compaction(item, at, losses)?,
-            // Whoever reads the input sees whether it is its end.
+            // `read_input` decides whether it is the end of the input.
             TRIGGER => {}
             "configuration_update" => self.read_update(item, at, losses)?,
             "item_reference" => {
                 let id = required(item.id.as_ref(), at, "id")?;
+                // Taken out meanwhile: a stored item may be a reference itself.
+                if let Some((id, json)) = self.stored.remove_entry(&*id) {
+                    self.read_stored_item(json, at, losses)?;
+                    self.stored.insert(id, json);
+                    return Ok(None);
+                }
                 losses.add(
                     at,
                     LossCode::PartDropped,
@@ -201,7 +214,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
         Ok(None)
     }
 
-    /// Adds to the turn of whoever speaks.
+    /// Adds a part to the turn of a role.
     pub(super) fn push(&mut self, role: Role, part: Part<'a>) {
         self.leading &= role == Role::Instruction;
         match self.turns.last_mut() {
@@ -266,6 +279,7 @@ impl<'a, 'o> Conversation<'a, 'o> {
         at: &Path<'_>,
     ) -> Result<(), BadRequest> {
         let id = required(item.call_id.as_ref().or(item.id.as_ref()), at, "call_id")?;
+        self.called.insert(tool.name.clone());
         self.push(
             Role::Model,
             Part::Call(Call { id, upstream_id: None, tool, input, signature: None }),
@@ -314,24 +328,45 @@ impl<'a, 'o> Conversation<'a, 'o> {
         let name = string(item.name.as_ref(), at, "name")?;
         let tool = name.map(|name| ToolName { namespace, name });
         let call_id = string(item.call_id.as_ref(), at, "call_id")?;
-        if call_id.is_none() && tool.is_none() {
-            return Err(at.field("call_id").bad("missing"));
+        match (call_id, tool) {
+            (None, None) => return Err(at.field("call_id").bad("missing")),
+            (None, Some(tool)) if !self.called.contains(&tool.name) => {
+                let detail = format_args!(
+                    "the output of `{tool}` has no `call_id`, and no call of it is in the input; its content is context"
+                );
+                losses.add(at, LossCode::Changed, detail);
+                self.push_context(content);
+            }
+            (call_id, tool) => self.push_result(call_id, tool, false, content),
         }
-        self.push_result(call_id, tool, false, content);
         Ok(())
+    }
+
+    /// Adds content that the client's program tells the model without being asked, as Codex does with
+    /// the goal of an agent.
+    fn push_context(&mut self, content: Vec<ResultPart<'a>>) {
+        for part in content {
+            let part = match part {
+                ResultPart::Text(text) if text.is_empty() => continue,
+                ResultPart::Text(text) => Part::text(text),
+                ResultPart::Json(raw) => Part::text(Text::new(&raw.compact())),
+                ResultPart::Media(media) => Part::Media(media),
+            };
+            self.push(Role::User, part);
+        }
     }
 }
 
 /// The type of the item that asks for a summary of all before it.
 const TRIGGER: &str = "compaction_trigger";
 
-fn is_trigger(item: &Item<'_>) -> bool {
+pub(super) fn is_trigger(item: &Item<'_>) -> bool {
     item.kind.as_ref().is_some_and(|kind| kind.0 == TRIGGER)
 }
 
 /// Reads a call's `arguments`: JSON in a string.
 ///
-/// What is not JSON (a model's slip that the client kept, R45) goes into an object, so that the
+/// Text that is not JSON (a model's slip that the client kept, R45) goes into an object, so that the
 /// conversation can be told on.
 pub(super) fn decode_arguments<'a>(
     arguments: Option<&Raw<'a>>,

@@ -42,7 +42,7 @@ pub fn with_status(object: &str, status: &str, failure: Option<&Failure>) -> Vec
     out
 }
 
-/// The events of a kept response whose making broke off, from number `from` on. What was told of it
+/// The events of a stored response that was interrupted, from number `from` on. Its own events
 /// is lost; that it failed comes after whatever the client has seen.
 pub fn encode_broken_off(object: &str, failure: &Failure, from: u64) -> Vec<u8> {
     let mut frames = Frames::new(Framing::Sse, None).numbered_from(from);

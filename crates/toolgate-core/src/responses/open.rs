@@ -1,4 +1,4 @@
-//! Items that are still being said.
+//! Items in progress.
 //!
 //! They hold signatures, so none of them can be printed.
 
@@ -39,13 +39,13 @@ pub(super) struct Reasoning {
 pub(super) struct Code {
     pub(super) id: String,
     pub(super) code: Text<'static>,
-    /// What it printed.
+    /// Its output.
     pub(super) logs: Option<Text<'static>>,
     /// The result's envelope, which follows it.
     pub(super) sealed: Option<String>,
 }
 
-/// Whether an item says all that it was to say.
+/// Whether an item is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Completed,

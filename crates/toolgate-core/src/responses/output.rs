@@ -11,14 +11,19 @@
 //! One item is open at a time. A message stays open after its signature and its grounding, because
 //! annotations may still come; what belongs behind it waits in it.
 
+use std::ops::Range;
+
 use super::calls;
 use super::echo::Echo;
 use super::frames::{Frames, member, number};
 use super::names::Names;
 use super::open::{Code, Message, Open, Reasoning, Status, place};
 use super::search::Search;
-use crate::canon::{Call, Issuer, Media, MediaSource, ServerActivity, Signature, call_token};
-use crate::json::{Raw, Text, write};
+use crate::canon::{
+    Call, Grounding, Issuer, Media, MediaSource, ServerAction, ServerActivity, Signature,
+    call_token,
+};
+use crate::json::{Text, write};
 use crate::seal::{Envelope, Sealed, Sealer};
 
 /// Writes items, their events, and keeps the finished ones for the end.
@@ -36,6 +41,8 @@ pub(super) struct Output {
     count: u64,
     /// The finished items' JSON, with commas between.
     items: Vec<u8>,
+    /// Their places in it.
+    places: Vec<Range<usize>>,
 }
 
 impl Output {
@@ -51,6 +58,7 @@ impl Output {
             gap: false,
             count: 0,
             items: Vec::new(),
+            places: Vec::new(),
         }
     }
 
@@ -59,7 +67,12 @@ impl Output {
         &self.items
     }
 
-    /// Words of the answer.
+    /// Places of the finished items.
+    pub(super) fn places(&self) -> &[Range<usize>] {
+        &self.places
+    }
+
+    /// Text of the answer.
     pub(super) fn text(&mut self, text: &Text<'_>, out: &mut Vec<u8>) {
         let gap = std::mem::take(&mut self.gap);
         if !matches!(&self.open, Open::Message(message) if message.sealed.is_empty()) {
@@ -71,7 +84,7 @@ impl Output {
         self.words(text, out);
     }
 
-    /// Words that stand apart from those around them.
+    /// Text that stands apart from the text around it.
     fn text_apart(&mut self, text: &Text<'_>, out: &mut Vec<u8>) {
         self.gap = true;
         self.text(text, out);
@@ -91,7 +104,7 @@ impl Output {
         });
     }
 
-    /// Words of a thought.
+    /// Text of a thought.
     pub(super) fn thought(&mut self, text: &Text<'_>, out: &mut Vec<u8>) {
         if !matches!(&self.open, Open::Reasoning(reasoning) if reasoning.sealed.is_none()) {
             self.close(Status::Completed, out);
@@ -203,56 +216,51 @@ impl Output {
     /// Something that Gemini did itself.
     pub(super) fn server(&mut self, activity: &ServerActivity<'_>, out: &mut Vec<u8>) {
         let sealed = self.seal(Sealed::Part(activity.part.borrowed()), activity.issuer.as_ref());
-        match &*activity.kind {
-            "executableCode" => {
+        match &activity.action {
+            ServerAction::Code { code, .. } => {
                 self.close(Status::Completed, out);
                 if let Some(sealed) = &sealed {
                     self.carry(sealed, out);
                 }
-                let code = string_in(&activity.body, "code");
-                self.open_code(code, out);
+                self.open_code(code.clone().into_owned(), out);
             }
-            "codeExecutionResult" => {
-                let logs = string_in(&activity.body, "output");
-                match &mut self.open {
-                    Open::Code(code) => {
-                        code.logs = Some(logs);
-                        code.sealed = sealed;
-                        self.close(Status::Completed, out);
-                    }
-                    Open::Nothing | Open::Message(_) | Open::Reasoning(_) => {
-                        self.close(Status::Completed, out);
-                        if let Some(sealed) = &sealed {
-                            self.carry(sealed, out);
-                        }
+            ServerAction::CodeResult { output, .. } => match &mut self.open {
+                Open::Code(code) => {
+                    code.logs = Some(output.clone().into_owned());
+                    code.sealed = sealed;
+                    self.close(Status::Completed, out);
+                }
+                Open::Nothing | Open::Message(_) | Open::Reasoning(_) => {
+                    self.close(Status::Completed, out);
+                    if let Some(sealed) = &sealed {
+                        self.carry(sealed, out);
                     }
                 }
-            }
-            kind => {
+            },
+            action
+            @ (ServerAction::Search(_) | ServerAction::OpenPage(_) | ServerAction::Other) => {
                 self.close(Status::Completed, out);
                 if let Some(sealed) = &sealed {
                     self.carry(sealed, out);
                 }
-                if kind == "toolCall"
-                    && let Some(action) = self.search.action_of_call(&activity.body)
-                {
+                if let Some(action) = self.search.action_of(action) {
                     self.web_search(&action, out);
                 }
             }
         }
     }
 
-    /// What the answer rests on.
-    pub(super) fn grounding(&mut self, metadata: &Raw<'_>, out: &mut Vec<u8>) {
+    /// Grounding of the answer.
+    pub(super) fn grounding(&mut self, grounding: &Grounding, out: &mut Vec<u8>) {
         let Open::Message(message) = &mut self.open else {
-            let (action, _) = self.search.read(metadata, None);
+            let (action, _) = self.search.read(grounding, None);
             if let Some(action) = action {
                 self.close(Status::Completed, out);
                 self.web_search(&action, out);
             }
             return;
         };
-        let (action, citations) = self.search.read(metadata, Some(&message.text.decode()));
+        let (action, citations) = self.search.read(grounding, Some(&message.text.decode()));
         for citation in &citations {
             let (id, index, nth) = (&message.id, self.count, message.annotated);
             self.frames.event(out, "response.output_text.annotation.added", |out| {
@@ -267,7 +275,7 @@ impl Output {
         message.searches.extend(action);
     }
 
-    /// Finishes the open item, and writes what was waiting behind it.
+    /// Finishes the open item, and writes the items that wait behind it.
     pub(super) fn close(&mut self, status: Status, out: &mut Vec<u8>) {
         match std::mem::take(&mut self.open) {
             Open::Nothing => {}
@@ -428,7 +436,7 @@ impl Output {
         self.done(out, |out| reasoning.write(out));
     }
 
-    /// Seals; `None` where nobody knows who issued it, since then nobody could use it.
+    /// Seals; `None` without a known issuer, since then it could not be used.
     fn seal(&mut self, on: Sealed<'_>, issuer: Option<&Issuer>) -> Option<String> {
         let issuer = match issuer {
             Some(issuer) => self.issuer.insert(issuer.clone()).clone(),
@@ -456,6 +464,7 @@ impl Output {
         }
         let start = self.items.len();
         item(&mut self.items);
+        self.places.push(start..self.items.len());
         let (index, done) = (self.count, &self.items[start..]);
         self.frames.event(out, "response.output_item.done", |out| {
             number(out, "output_index", index);
@@ -471,11 +480,4 @@ impl Output {
         let kind = format!("response.{kind}.{step}");
         self.frames.event(out, &kind, |out| place(out, id, index));
     }
-}
-
-fn string_in(body: &Raw<'_>, name: &str) -> Text<'static> {
-    body.fields()
-        .and_then(|fields| fields.get(name).cloned())
-        .and_then(Raw::into_text)
-        .map_or(Text::EMPTY, Text::into_owned)
 }

@@ -5,17 +5,19 @@ use super::compaction::SUMMARY_REQUEST;
 use super::echo::Echo;
 use super::items::Conversation;
 use super::options::check_management;
+use super::stored::{Parsed, Stored};
 use super::wire::{self, Body, Format, Str};
 use crate::canon::{
-    BadRequest, DecodeOptions, Decoded, Effort, LossCode, Losses, OutputFormat, Request,
-    SchemaForm, Settings, Thinking, ThinkingMode, ToolChoice, check_name,
+    BadRequest, Effort, LossCode, Losses, OutputFormat, Request, SchemaForm, Settings, Thinking,
+    ThinkingMode, ToolChoice, check_name,
 };
+use crate::dialect::{DecodeOptions, Decoded};
 use crate::json::{self, Kind, Path, Placed, Raw, Text};
 
 /// Reads the body of `POST /v1/responses`, or a `response.create` message.
 ///
 /// ```
-/// use toolgate_core::canon::DecodeOptions;
+/// use toolgate_core::dialect::DecodeOptions;
 /// use toolgate_core::responses::decode_request;
 /// use toolgate_core::seal::Sealer;
 ///
@@ -30,22 +32,44 @@ pub fn decode_request<'a>(
     source: &'a str,
     options: &DecodeOptions<'_>,
 ) -> Result<Decoded<'a, Echo>, BadRequest> {
-    let root = Path::Root;
+    parse_request(source)?.decode(&Stored::default(), options)
+}
+
+/// Reads a body without decoding it yet: stored state that it refers to may have to be fetched first.
+pub fn parse_request(source: &str) -> Result<Parsed<'_>, BadRequest> {
     let mut losses = Losses::new();
-    let (mut body, input): (Body<'a>, _) = json::read_placed(source, &root, &mut losses)?;
+    let (body, place): (Body<'_>, _) = json::read_placed(source, &Path::Root, &mut losses)?;
+    let conversation = conversation(body.conversation.as_ref(), &mut losses)?;
+    Ok(Parsed { source, body, place, conversation, losses, summarizes: false })
+}
+
+pub(super) fn decode_parsed<'a>(
+    parsed: Parsed<'a>,
+    stored: &Stored<'a>,
+    options: DecodeOptions<'_>,
+) -> Result<Decoded<'a, Echo>, BadRequest> {
+    let root = Path::Root;
+    let Parsed { source, mut body, place, conversation, mut losses, summarizes } = parsed;
+    if body.tools.is_none() {
+        body.tools = stored_member(stored.tools, &root.field("tools"))?;
+    }
+    if body.tool_choice.is_none() {
+        body.tool_choice = stored_member(stored.tool_choice, &root.field("tool_choice"))?;
+    }
     let model = body.model.take().ok_or_else(|| root.field("model").bad("missing"))?.0;
     check_name(&model, &root.field("model"))?;
 
-    let mut said = Conversation::new(options);
+    let mut said = Conversation::new(&options);
     if let Some(tools) = &body.tools {
         said.toolbox.declare(tools, &root.field("tools"), false, &mut losses)?;
     }
     if let Some(instructions) = &body.instructions {
         said.read_instructions(instructions, &mut losses)?;
     }
+    said.read_stored(stored, &mut losses)?;
     match body.input.take() {
         Some(Placed(input)) => said.read_input(input, source, &mut losses)?,
-        None if continues(&body) => {}
+        None if continues(&body) || !stored.items.is_empty() => {}
         None => return Err(root.field("input").bad("missing")),
     }
     said.toolbox.show_unreachable(&mut losses);
@@ -72,6 +96,7 @@ pub fn decode_request<'a>(
         Some(format) => decode_format(format, &root.field("text").field("format"), &mut losses)?,
         None => OutputFormat::Text,
     };
+    said.compact |= summarizes;
     if said.compact {
         said.push_user(Text::new(SUMMARY_REQUEST));
         tool_choice = ToolChoice::None;
@@ -91,8 +116,8 @@ pub fn decode_request<'a>(
         calls: std::mem::take(&mut said.toolbox.kinds),
         compact: said.compact,
         references: std::mem::take(&mut said.references),
-        conversation: conversation(body.conversation.as_ref(), &mut losses)?,
-        input,
+        conversation,
+        input: place,
         ..echo(&body, &text, reasoning.as_ref())
     };
     let request = Request {
@@ -113,8 +138,12 @@ pub fn decode_request<'a>(
         stream: echo.stream,
         ..Request::default()
     };
-    request.check_bounds(source.len(), "input")?;
+    request.check_bounds(source.len() + stored.size(), "input")?;
     Ok(Decoded { request, echo, losses })
+}
+
+fn stored_member<'a>(json: Option<&'a str>, at: &Path<'_>) -> Result<Option<Raw<'a>>, BadRequest> {
+    Ok(json.map(|json| json::look(json, at)).transpose()?)
 }
 
 /// Whether the conversation is elsewhere, so that nothing new need be said.
@@ -268,7 +297,7 @@ pub fn check_metadata(metadata: &Raw<'_>) -> Result<(), BadRequest> {
     Ok(())
 }
 
-/// What is repeated as it was given.
+/// Members that are repeated unchanged.
 fn echo(
     body: &Body<'_>,
     text: &wire::TextConfig<'_>,

@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use super::echo::Echo;
+use super::echoed::{write_flat, write_tools};
 use super::frames::{Frames, member, number};
 use super::stream::StreamEncoder;
-use crate::canon::{Answer, Encoder as _, Event, Item, Stamp, Usage};
+use crate::canon::{Answer, Encoder as _, Event, Item, Usage};
+use crate::dialect::Stamp;
 use crate::json::{Raw, write};
 use crate::seal::Sealer;
 
@@ -17,8 +19,12 @@ pub struct Object {
     /// The object.
     pub json: Vec<u8>,
     /// Where the settings of its request stand in it. They are the same in many objects, and most
-    /// of an object where there are tools: whoever keeps objects may keep them once.
+    /// of an object where there are tools: a store may keep them once.
     pub settings: Range<usize>,
+    /// Its `status`.
+    pub status: &'static str,
+    /// Places of its items.
+    pub items: Vec<Range<usize>>,
 }
 
 /// Writes a whole answer: the same items that a stream of it would end with.
@@ -35,7 +41,7 @@ pub fn encode_object(answer: &Answer, echo: &Echo, stamp: &Stamp, sealer: &Seale
     encoder.object()
 }
 
-/// Says an answer again, event by event.
+/// Replays an answer, event by event.
 pub(super) fn replay(answer: &Answer, mut event: impl FnMut(&Event<'_>)) {
     event(&Event::Start(answer.start.clone()));
     for item in &answer.items {
@@ -50,28 +56,30 @@ pub(super) fn replay(answer: &Answer, mut event: impl FnMut(&Event<'_>)) {
             Item::Call(call) => event(&Event::Call(call.clone())),
             Item::Media(media) => event(&Event::Media(media.clone())),
             Item::Server(activity) => event(&Event::Server(activity.clone())),
-            Item::Grounding(raw) => event(&Event::Grounding(raw.borrowed())),
+            Item::Grounding(grounding) => event(&Event::Grounding(grounding.clone())),
         }
     }
     event(&Event::Finish(answer.finish.clone()));
 }
 
-/// What is the same in every copy of a response object.
+/// Members that are the same in every copy of a response object.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) id: String,
     /// `"id"` … : the members that come first.
     first: Vec<u8>,
-    /// The members that repeat what is this request's alone.
+    /// Members that repeat settings of this request alone.
     own: Vec<u8>,
-    /// The members that repeat what requests of one client have in common.
+    /// Members that repeat settings which requests of one client have in common.
     settings: Vec<u8>,
 }
 
-/// What changes between two copies of a response object.
+/// Members that change between two copies of a response object.
 #[derive(Clone, Debug)]
 pub(super) struct State<'s> {
-    pub(super) status: &'s str,
+    pub(super) status: &'static str,
+    /// `completed_at`, in seconds since 1970.
+    pub(super) completed: Option<u64>,
     /// `error`: its code and message.
     pub(super) error: Option<(&'s str, &'s str)>,
     /// `incomplete_details.reason`.
@@ -95,19 +103,24 @@ impl Head {
         &self.settings
     }
 
-    /// Writes the response object.
-    pub(super) fn write(&self, out: &mut Vec<u8>, state: &State<'_>) {
+    /// Writes the response object. Returns the place of its first item.
+    pub(super) fn write(&self, out: &mut Vec<u8>, state: &State<'_>) -> usize {
         out.reserve(self.settings.len());
-        self.write_opening(out, state);
+        let items = self.write_opening(out, state);
         out.extend_from_slice(&self.settings);
         out.push(b'}');
+        items
     }
 
-    /// Writes what comes before the settings.
-    pub(super) fn write_opening(&self, out: &mut Vec<u8>, state: &State<'_>) {
+    /// Writes the members before the settings. Returns the place of the first item.
+    pub(super) fn write_opening(&self, out: &mut Vec<u8>, state: &State<'_>) -> usize {
         out.reserve(self.first.len() + self.own.len() + state.items.len() + 512);
         out.push(b'{');
         out.extend_from_slice(&self.first);
+        match state.completed {
+            Some(seconds) => number(out, "completed_at", seconds),
+            None => null(out, "completed_at"),
+        }
         member(out, "status", state.status);
         write::key(out, "error");
         match state.error {
@@ -119,6 +132,7 @@ impl Head {
             }
             None => out.extend_from_slice(b"null"),
         }
+        null(out, "access_programs");
         write::key(out, "incomplete_details");
         match state.incomplete {
             Some(reason) => {
@@ -129,6 +143,7 @@ impl Head {
             None => out.extend_from_slice(b"null"),
         }
         out.extend_from_slice(b",\"output\":[");
+        let items = out.len();
         out.extend_from_slice(state.items);
         out.extend_from_slice(b"],");
         out.extend_from_slice(&self.own);
@@ -138,6 +153,7 @@ impl Head {
             None => out.extend_from_slice(b"null"),
         }
         out.push(b',');
+        items
     }
 }
 
@@ -158,7 +174,7 @@ pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
     out.push(b'}');
 }
 
-/// What is told apart by it, or tells where it belongs.
+/// Members that identify the request or its place.
 fn own(echo: &Echo) -> Vec<u8> {
     let mut out = Vec::new();
     let out = &mut out;
@@ -176,16 +192,18 @@ fn own(echo: &Echo) -> Vec<u8> {
     std::mem::take(out)
 }
 
-/// How it was to be answered, with OpenAI's defaults for what was not said.
+/// Settings of the request, with OpenAI's defaults for those left out.
 fn settings(echo: &Echo) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + echo.tools.as_ref().map_or(0, |it| it.get().len()));
     let out = &mut out;
     flag(out, "background", echo.background.unwrap_or(false));
+    float(out, "frequency_penalty", 0.0);
     raw(out, "instructions", echo.instructions.as_ref(), "null");
     optional(out, "max_output_tokens", echo.max_output_tokens);
     optional(out, "max_tool_calls", echo.max_tool_calls);
     member(out, "model", &echo.model);
     flag(out, "parallel_tool_calls", echo.parallel_tool_calls.unwrap_or(true));
+    float(out, "presence_penalty", 0.0);
     write::key(out, "reasoning");
     out.push(b'{');
     string(out, "effort", echo.effort.as_deref(), None);
@@ -197,11 +215,23 @@ fn settings(echo: &Echo) -> Vec<u8> {
     float(out, "temperature", echo.temperature.unwrap_or(1.0));
     write::key(out, "text");
     out.push(b'{');
-    raw(out, "format", echo.format.as_ref(), r#"{"type":"text"}"#);
+    write::key(out, "format");
+    match &echo.format {
+        Some(format) => write_flat(out, format, "json_schema"),
+        None => out.extend_from_slice(br#"{"type":"text"}"#),
+    }
     string(out, "verbosity", echo.verbosity.as_deref(), Some("medium"));
     out.push(b'}');
-    raw(out, "tool_choice", echo.tool_choice.as_ref(), "\"auto\"");
-    raw(out, "tools", echo.tools.as_ref(), "[]");
+    write::key(out, "tool_choice");
+    match &echo.tool_choice {
+        Some(choice) => write_flat(out, choice, "function"),
+        None => out.extend_from_slice(b"\"auto\""),
+    }
+    write::key(out, "tools");
+    match &echo.tools {
+        Some(tools) => write_tools(out, tools),
+        None => out.extend_from_slice(b"[]"),
+    }
     number(out, "top_logprobs", echo.top_logprobs.unwrap_or(0));
     float(out, "top_p", echo.top_p.unwrap_or(1.0));
     string(out, "truncation", echo.truncation.as_deref(), Some("disabled"));
@@ -235,6 +265,11 @@ fn optional(out: &mut Vec<u8>, name: &str, value: Option<i64>) {
         Some(value) => write::integer(out, value),
         None => out.extend_from_slice(b"null"),
     }
+}
+
+fn null(out: &mut Vec<u8>, name: &str) {
+    write::key(out, name);
+    out.extend_from_slice(b"null");
 }
 
 /// A JSON number; JSON has no infinities, and neither has a body that was read.

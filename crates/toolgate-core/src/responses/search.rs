@@ -1,14 +1,12 @@
-//! What a search leaves in an answer: the queries, the sources, the citations.
+//! Search results in an answer: queries, sources, citations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
-
 use super::frames::{member, number};
-use super::wire::Str;
-use crate::json::{Raw, Text, write};
+use crate::canon::{Grounding, ServerAction, SourceKind, Support};
+use crate::json::write;
 
-/// Remembers what has been shown: grounding comes in pieces that build on each other.
+/// State of the searches shown so far: grounding comes in pieces that build on each other.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     wants_sources: bool,
@@ -31,55 +29,6 @@ pub(super) struct Citation {
     source: Source,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Grounding<'a> {
-    #[serde(borrow)]
-    web_search_queries: Option<Vec<Str<'a>>>,
-    grounding_chunks: Option<Vec<Chunk<'a>>>,
-    grounding_supports: Option<Vec<Support<'a>>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Chunk<'a> {
-    #[serde(borrow)]
-    web: Option<Web<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Web<'a> {
-    #[serde(borrow)]
-    uri: Option<Str<'a>>,
-    title: Option<Str<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Support<'a> {
-    #[serde(borrow)]
-    segment: Option<Segment<'a>>,
-    grounding_chunk_indices: Option<Vec<usize>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Segment<'a> {
-    start_index: Option<usize>,
-    end_index: Option<usize>,
-    #[serde(borrow)]
-    text: Option<Text<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ToolCall<'a> {
-    #[serde(borrow)]
-    tool_type: Option<Str<'a>>,
-    args: Option<Raw<'a>>,
-}
-
 impl Search {
     pub(super) fn new(wants_sources: bool) -> Self {
         Self { wants_sources, shown: BTreeSet::new(), cited: BTreeSet::new(), sources: Vec::new() }
@@ -90,55 +39,40 @@ impl Search {
         self.cited.clear();
     }
 
-    /// Reads `groundingMetadata`: the `action` of a search that has not been shown yet, and what
-    /// is cited in `text`.
+    /// Takes the sources of an answer. Returns the `action` of a search that has not been shown yet,
+    /// and the new citations in `text`.
     pub(super) fn read(
         &mut self,
-        metadata: &Raw<'_>,
+        grounding: &Grounding,
         text: Option<&str>,
     ) -> (Option<Vec<u8>>, Vec<Citation>) {
-        let Ok(grounding) = serde_json::from_str::<Grounding<'_>>(metadata.get()) else {
-            return (None, Vec::new());
-        };
-        let chunks = grounding.grounding_chunks.unwrap_or_default();
-        self.learn(chunks.into_iter().map(|chunk| {
-            let web = chunk.web.unwrap_or_default();
-            let text = |it: Option<Str<'_>>| it.map_or_else(String::new, |it| it.0.into_owned());
-            Source { url: text(web.uri), title: text(web.title) }
+        self.learn(grounding.sources.iter().map(|source| {
+            // Only pages on the web are cited; the others count.
+            let is_web = source.kind == SourceKind::Web;
+            let url = if is_web { source.url.clone() } else { String::new() };
+            Source { url, title: source.title.clone().filter(|_| is_web).unwrap_or_default() }
         }));
-        let queries = grounding.web_search_queries.unwrap_or_default();
-        let action = self.action(queries.into_iter().map(|query| query.0.into_owned()));
-        let supports = grounding.grounding_supports.unwrap_or_default();
-        (action, text.map_or_else(Vec::new, |text| self.citations(&supports, text)))
+        let action = self.action(grounding.queries.iter().cloned());
+        (action, text.map_or_else(Vec::new, |text| self.citations(&grounding.supports, text)))
     }
 
-    /// The `action` that a `toolCall` of Gemini's own search stands for.
-    pub(super) fn action_of_call(&mut self, body: &Raw<'_>) -> Option<Vec<u8>> {
-        let call: ToolCall<'_> = serde_json::from_str(body.get()).ok()?;
-        let args = call.args.as_ref().and_then(Raw::fields)?;
-        match &*call.tool_type?.0 {
-            "GOOGLE_SEARCH_WEB" | "GOOGLE_SEARCH_IMAGE" => {
-                let listed = args.get("queries").and_then(Raw::items).unwrap_or_default();
-                let queries: Vec<_> = listed.iter().chain(args.get("query")).collect();
-                self.action(
-                    queries.into_iter().filter_map(|query| {
-                        query.as_text().map(|query| query.decode().into_owned())
-                    }),
-                )
-            }
-            "URL_CONTEXT" => {
-                let listed = args.get("urls").and_then(Raw::items).unwrap_or_default();
-                let url = listed.first().or_else(|| args.get("url"))?.as_text()?.into_owned();
+    /// The `action` of a step that Gemini took itself; `None` for steps that are not shown.
+    pub(super) fn action_of(&mut self, action: &ServerAction<'_>) -> Option<Vec<u8>> {
+        match action {
+            ServerAction::Search(queries) => self.action(queries.iter().cloned()),
+            ServerAction::OpenPage(url) => {
                 let mut out = b"{\"type\":\"open_page\",\"url\":".to_vec();
                 url.write(&mut out);
                 out.push(b'}');
                 Some(out)
             }
-            _ => None,
+            ServerAction::Code { .. } | ServerAction::CodeResult { .. } | ServerAction::Other => {
+                None
+            }
         }
     }
 
-    /// Each piece of grounding brings only sources that are new; one that repeats what is known
+    /// Each piece of grounding brings only new sources; one that repeats known ones
     /// is whole.
     fn learn(&mut self, sources: impl Iterator<Item = Source>) {
         let mut new: Vec<_> = sources.collect();
@@ -179,18 +113,15 @@ impl Search {
 
     /// Gemini counts bytes, OpenAI characters. A segment whose words are not where it says they
     /// are is left out: a wrong citation is worse than none.
-    fn citations(&mut self, supports: &[Support<'_>], text: &str) -> Vec<Citation> {
+    fn citations(&mut self, supports: &[Support], text: &str) -> Vec<Citation> {
         let mut found = Vec::new();
         let mut offsets = BTreeMap::new();
-        for support in supports {
-            let Some(segment) = &support.segment else { continue };
-            let (start, end) = (segment.start_index.unwrap_or(0), segment.end_index.unwrap_or(0));
-            let here = text.get(start..end).filter(|words| !words.is_empty());
-            let said = segment.text.as_ref().map(Text::decode);
-            if here.is_none() || here != said.as_deref() {
+        for Support { start, end, text: words, sources } in supports {
+            let (start, end) = (*start, *end);
+            if words.is_empty() || text.get(start..end) != Some(words) {
                 continue;
             }
-            for index in support.grounding_chunk_indices.iter().flatten() {
+            for index in sources {
                 let source = self.sources.get(*index).filter(|source| !source.url.is_empty());
                 let Some(source) = source else { continue };
                 if self.cited.insert((start, end, source.url.clone())) {
@@ -229,57 +160,64 @@ impl Citation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canon;
+    use crate::json::Raw;
 
     const TEXT: &str = "Höhe: 42 m. Ende.";
 
+    fn source(kind: SourceKind, url: &str) -> canon::Source {
+        canon::Source { kind, url: url.to_owned(), title: Some("t".to_owned()) }
+    }
+
+    fn grounding(queries: &[&str], supports: Vec<Support>) -> Grounding {
+        let sources = [(SourceKind::Web, "u0"), (SourceKind::Place, "u1"), (SourceKind::Web, "u2")];
+        Grounding {
+            queries: queries.iter().map(|query| (*query).to_owned()).collect(),
+            sources: sources.map(|(kind, url)| source(kind, url)).to_vec(),
+            supports,
+            raw: Raw::empty_object(),
+        }
+    }
+
     #[track_caller]
-    fn check(metadata: &str, want: &[(u64, u64, &str)]) {
-        let raw: Raw<'_> = serde_json::from_str(metadata).unwrap();
-        let (_, citations) = Search::new(false).read(&raw, Some(TEXT));
+    fn check(supports: &[(usize, usize, &str, &[usize])], want: &[(u64, u64, &str)]) {
+        let supports = supports.iter().map(|(start, end, text, sources)| Support {
+            start: *start,
+            end: *end,
+            text: (*text).to_owned(),
+            sources: sources.to_vec(),
+        });
+        let grounding = grounding(&[], supports.collect());
+        let (_, citations) = Search::new(false).read(&grounding, Some(TEXT));
         let got: Vec<_> =
             citations.iter().map(|it| (it.start, it.end, it.source.url.as_str())).collect();
-        assert_eq!(got, want, "{metadata}");
+        assert_eq!(got, want, "{grounding:?}");
     }
 
     #[test]
     fn bytes_become_characters() {
-        let chunks = r#""groundingChunks":[{"web":{"uri":"u0","title":"t"}},{"maps":{}},{"web":{"uri":"u2"}}]"#;
+        check(&[(7, 11, "42 m", &[0, 2, 1, 9])], &[(6, 10, "u0"), (6, 10, "u2")]);
+        // Words that are elsewhere, half a character and empty segments are not cited.
         check(
-            &format!(
-                r#"{{{chunks},"groundingSupports":[{{"segment":{{"startIndex":7,"endIndex":11,"text":"42 m"}},"groundingChunkIndices":[0,2,1,9]}}]}}"#
-            ),
-            &[(6, 10, "u0"), (6, 10, "u2")],
-        );
-        // Absent means 0; words that are elsewhere, or half a character, are not cited.
-        check(
-            &format!(
-                r#"{{{chunks},"groundingSupports":[{{"segment":{{"endIndex":5,"text":"Höhe"}},"groundingChunkIndices":[0]}},{{"segment":{{"startIndex":1,"endIndex":5,"text":"42 m"}},"groundingChunkIndices":[0]}},{{"segment":{{"startIndex":2,"endIndex":5,"text":"he"}},"groundingChunkIndices":[0]}},{{"segment":{{"startIndex":2,"endIndex":4}},"groundingChunkIndices":[0]}}]}}"#
-            ),
+            &[(0, 5, "Höhe", &[0]), (1, 5, "42 m", &[0]), (2, 5, "he", &[0]), (2, 4, "", &[0])],
             &[(0, 4, "u0")],
         );
-        check("{}", &[]);
-        check("[]", &[]);
+        check(&[], &[]);
     }
 
     #[test]
     fn searches_are_shown_once() {
         let mut search = Search::new(true);
-        let raw: Raw<'_> = serde_json::from_str(
-            r#"{"webSearchQueries":["a","b"],"groundingChunks":[{"web":{"uri":"u","title":"t"}}]}"#,
-        )
-        .unwrap();
-        let (action, _) = search.read(&raw, None);
+        let found = grounding(&["a", "b"], Vec::new());
+        let (action, _) = search.read(&found, None);
         assert_eq!(
             String::from_utf8(action.unwrap()).unwrap(),
-            r#"{"type":"search","query":"a","queries":["a","b"],"sources":[{"type":"url","url":"u"}]}"#
+            r#"{"type":"search","query":"a","queries":["a","b"],"sources":[{"type":"url","url":"u0"},{"type":"url","url":"u2"}]}"#
         );
-        assert!(search.read(&raw, None).0.is_none());
-        assert_eq!(search.sources.len(), 1);
-        let call: Raw<'_> = serde_json::from_str(
-            r#"{"toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["b","c"]},"id":"x"}"#,
-        )
-        .unwrap();
-        let action = String::from_utf8(search.action_of_call(&call).unwrap()).unwrap();
+        assert!(search.read(&found, None).0.is_none());
+        assert_eq!(search.sources.len(), 3);
+        let call = ServerAction::Search(vec!["b".to_owned(), "c".to_owned()]);
+        let action = String::from_utf8(search.action_of(&call).unwrap()).unwrap();
         assert!(action.starts_with(r#"{"type":"search","query":"c","queries":["c"]"#), "{action}");
     }
 }

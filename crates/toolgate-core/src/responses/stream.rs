@@ -1,6 +1,7 @@
 //! Events as OpenAI streams them.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::echo::Echo;
 use super::error::{code_of, failed_message};
@@ -9,7 +10,8 @@ use super::names::Names;
 use super::open::Status;
 use super::output::Output;
 use super::response::{Head, Object, State};
-use crate::canon::{Encoder, Event, Failure, Finish, FinishReason, Stamp, Usage};
+use crate::canon::{Encoder, Event, Failure, Finish, FinishReason, Usage};
+use crate::dialect::Stamp;
 use crate::json::{Text, write};
 use crate::seal::Sealer;
 
@@ -21,20 +23,21 @@ use crate::seal::Sealer;
 #[derive(Clone)]
 pub struct StreamEncoder {
     echo: Echo,
+    stamp: Stamp,
     head: Head,
     output: Output,
     started: bool,
-    /// Words of the summary that a compaction is made of.
+    /// Text of the summary for a compaction.
     summary: Text<'static>,
     end: Option<End>,
     /// Where settings were written.
     places: Vec<usize>,
 }
 
-/// How it ended.
+/// End of the response.
 #[derive(Clone, Debug)]
 enum End {
-    Finish { incomplete: Option<&'static str>, usage: Usage },
+    Finish { incomplete: Option<&'static str>, usage: Usage, completed: u64 },
     Fail { code: &'static str, message: String },
 }
 
@@ -66,18 +69,27 @@ impl StreamEncoder {
 
     /// The same, to be kept.
     pub fn object(&self) -> Object {
-        let json = self.response();
+        let mut json = Vec::new();
+        let start = self.head.write(&mut json, &self.state());
         let end = json.len().saturating_sub(1);
-        Object { id: self.head.id.clone(), settings: end - self.settings().len()..end, json }
+        self.stored_object(json, end - self.settings().len()..end, start)
     }
 
     /// The same without the settings: `settings` is the place where they belong.
     pub fn object_without_settings(&self) -> Object {
         let mut json = Vec::new();
-        self.head.write_opening(&mut json, &self.state());
+        let start = self.head.write_opening(&mut json, &self.state());
         let end = json.len();
         json.push(b'}');
-        Object { id: self.head.id.clone(), settings: end..end, json }
+        self.stored_object(json, end..end, start)
+    }
+
+    /// `start` is the place of the first item.
+    fn stored_object(&self, json: Vec<u8>, settings: Range<usize>, start: usize) -> Object {
+        let State { status, items, .. } = self.state();
+        let places = if items.is_empty() { &[][..] } else { self.output.places() };
+        let items = places.iter().map(|place| start + place.start..start + place.end).collect();
+        Object { id: self.head.id.clone(), json, settings, status, items }
     }
 
     /// The members of the response object that repeat the settings of the request, as they stand in
@@ -86,7 +98,7 @@ impl StreamEncoder {
         self.head.settings()
     }
 
-    /// Where they were written, each time: places in what was written to then.
+    /// Offsets in the output at which the settings were written.
     pub fn settings_places(&self) -> &[usize] {
         &self.places
     }
@@ -99,13 +111,18 @@ impl StreamEncoder {
         out
     }
 
-    pub(super) fn with_frames(echo: Echo, stamp: Stamp, sealer: Sealer, frames: Frames) -> Self {
-        let Stamp { mut ids, created } = stamp;
-        let names = Names::new(&mut ids);
-        let head = Head::new(names.response(), created, &echo);
+    pub(super) fn with_frames(
+        echo: Echo,
+        mut stamp: Stamp,
+        sealer: Sealer,
+        frames: Frames,
+    ) -> Self {
+        let names = Names::new(&mut stamp.ids);
+        let head = Head::new(names.response(), stamp.created, &echo);
         let output = Output::new(frames, names, sealer, &echo);
         Self {
             echo,
+            stamp,
             head,
             output,
             started: false,
@@ -136,7 +153,8 @@ impl StreamEncoder {
         if self.echo.compact {
             self.output.compaction(&self.summary.decode(), out);
         }
-        self.end = Some(End::Finish { incomplete, usage: finish.usage });
+        let completed = self.stamp.completed();
+        self.end = Some(End::Finish { incomplete, usage: finish.usage, completed });
         let kind = match incomplete {
             None => "response.completed",
             Some(_) => "response.incomplete",
@@ -173,13 +191,15 @@ impl StreamEncoder {
             // The items are told as they come, not repeated before the end.
             None => State {
                 status: "in_progress",
+                completed: None,
                 error: None,
                 incomplete: None,
                 items: &[],
                 usage: None,
             },
-            Some(End::Finish { incomplete, usage }) => State {
+            Some(End::Finish { incomplete, usage, completed }) => State {
                 status: if incomplete.is_some() { "incomplete" } else { "completed" },
+                completed: incomplete.is_none().then_some(*completed),
                 error: None,
                 incomplete: *incomplete,
                 items: self.output.items(),
@@ -187,6 +207,7 @@ impl StreamEncoder {
             },
             Some(End::Fail { code, message }) => State {
                 status: "failed",
+                completed: None,
                 error: Some((code, message)),
                 incomplete: None,
                 items: self.output.items(),
@@ -234,7 +255,7 @@ impl Encoder for StreamEncoder {
             Event::Call(call) => self.output.call(call, &self.echo, out),
             Event::Media(media) => self.output.media(media, out),
             Event::Server(activity) => self.output.server(activity, out),
-            Event::Grounding(metadata) => self.output.grounding(metadata, out),
+            Event::Grounding(grounding) => self.output.grounding(grounding, out),
         }
     }
 

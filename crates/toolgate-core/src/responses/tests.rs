@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::canon::{
-    CallInput, DecodeOptions, Decoded, Effort, MediaSource, OutputFormat, Part, ResultPart, Role,
-    ThinkingMode, Tool, ToolChoice,
+    CallInput, Effort, MediaSource, OutputFormat, Part, ResultPart, Role, ThinkingMode, Tool,
+    ToolChoice,
 };
+use crate::dialect::{DecodeOptions, Decoded};
 use crate::seal::{Sealed, Sealer};
 
 #[track_caller]
@@ -18,7 +19,7 @@ fn with_input(items: &str) -> String {
     format!(r#"{{"model":"m","input":[{items}]}}"#)
 }
 
-/// Checks the conversation that `items` tell, and what was lost of it.
+/// Checks the conversation that `items` form, and its losses.
 #[track_caller]
 fn check(items: &str, want: &[&str]) {
     let body = with_input(items);
@@ -227,7 +228,7 @@ fn what_only_openai_ran_is_kept_as_text() {
             "Changed input[0]",
         ],
     );
-    // A type that nobody knows yet may use any name for anything.
+    // An unknown type may use any name for anything.
     check(
         r#"{"type":"note","text":"a","id":5,"status":{},"reasoning":[],"role":1}"#,
         &[
@@ -301,7 +302,7 @@ fn references_are_named() {
     assert!(decoded.losses[0].detail.contains("rs_1"));
 }
 
-/// Checks the tools that are declared, and what was lost of them.
+/// Checks the declared tools, and the losses.
 #[track_caller]
 fn check_tools(tools: &str, want: &[&str]) {
     let body = format!(r#"{{"model":"m","input":"x","tools":[{tools}]}}"#);
@@ -433,7 +434,7 @@ fn deferred_tools_are_shown_when_they_are_loaded() {
         &format!("{deferred},{search}"),
         &["tools[0] a - deferred", "tools[1] tool_search {}"],
     );
-    // Without a search nobody could ever load it.
+    // Without a search it could never be loaded.
     check_tools(deferred, &["tools[0] a -", "Changed tools[0].defer_loading a"]);
     let found = r#"{"type":"tool_search_call","call_id":"c","execution":"client","arguments":{"query":"q"}},{"type":"tool_search_output","call_id":"c","tools":[{"type":"function","name":"a","defer_loading":true},{"type":"namespace","name":"n","tools":[{"type":"function","name":"b","defer_loading":true}]}]},{"type":"additional_tools","role":"developer","tools":[{"type":"custom","name":"z"}]}"#;
     let body = format!(r#"{{"model":"m","tools":[{deferred},{search}],"input":[{found}]}}"#);

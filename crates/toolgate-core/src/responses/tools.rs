@@ -49,7 +49,7 @@ impl<'a> Toolbox<'a> {
         self.declare_in(None, tools, at, loaded, losses)
     }
 
-    /// The names of what was declared, in order of name.
+    /// Names of the declared tools, sorted.
     pub(super) fn names(&self) -> impl Iterator<Item = &ToolName<'a>> {
         self.index.keys()
     }
@@ -72,7 +72,7 @@ impl<'a> Toolbox<'a> {
         }
     }
 
-    /// Tools that nobody can load would never be seen: they are shown at once.
+    /// Shows deferred tools at once if the client has no search to load them.
     pub(super) fn show_unreachable(&mut self, losses: &mut Losses) {
         if self.can_search {
             return;
@@ -326,7 +326,7 @@ fn nested<'a>(
     at: &Path<'_>,
     losses: &mut Losses,
 ) -> Result<wire::Tool<'a>, BadRequest> {
-    json::read(inner.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?, at, losses)
+    Ok(json::read(inner.as_borrowed().ok_or_else(|| at.bad("cannot be read"))?, at, losses)?)
 }
 
 /// The grammar in the form that the model reads: the syntax's name and the rules.

@@ -17,7 +17,7 @@ use crate::json::{Element, Placed, Raw, Text};
 #[derive(Clone, Debug)]
 pub(super) struct Str<'a>(pub(super) Cow<'a, str>);
 
-/// A value that nobody looks at.
+/// A known value that is not read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known;
 
@@ -396,7 +396,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Input<'a> {
 
 impl<'de> Deserialize<'de> for Known {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        // Not `IgnoredAny`: that is how fields that nobody knows are told apart.
+        // Not `IgnoredAny`: it marks unknown fields.
         Raw::deserialize(json).map(|_| Self)
     }
 }

@@ -1,31 +1,30 @@
 //! Compiled schemas, kept for the next request.
 
-use std::collections::BTreeMap;
+use std::hash::BuildHasher as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::fast::FixedState;
+
 use super::compile::{Compiled, Emit, Subject, compile_as};
+use crate::bounded::BoundedCache;
 use crate::canon::SchemaForm;
 use crate::json::Raw;
 
 /// Enough for several agents with hundreds of tools each.
 const DEFAULT_CAPACITY: usize = 2048;
-/// About how much memory is used at most, so that huge schemas do not add up.
+/// Approximate maximum of memory, so that huge schemas do not add up.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// A larger schema is compiled anew each time.
+/// Maximum bytes of an entry. A larger schema is compiled for each request.
 const MAX_ENTRY: usize = 4 * 1024 * 1024;
 
-/// Compiled schemas by their text, form and target: an identical one is not compiled twice, a
+/// Compiled schemas by their text, form and target: an identical schema is not compiled twice, a
 /// changed one is never served stale. Bounded.
-///
-/// Entries live in two generations. When the young one is full it becomes the old one, whose
-/// entries are forgotten unless they are asked for again in the meantime.
 #[derive(Debug)]
 pub struct Cache {
-    capacity: usize,
-    state: Mutex<State>,
+    locked: Mutex<Contents>,
 }
 
-/// How a cache is doing.
+/// Counters of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
     /// Schemas that were served from the cache.
@@ -34,28 +33,20 @@ pub struct CacheStats {
     pub misses: u64,
     /// Schemas that are kept.
     pub entries: usize,
-    /// About how many bytes they take.
+    /// Approximate bytes of the schemas that are kept.
     pub bytes: usize,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    young: Generation,
-    old: Generation,
+#[derive(Debug)]
+struct Contents {
+    /// By a hash of the key. Entries are compared in full; one whose hash another one has replaces it.
+    compiled: BoundedCache<u64, CacheEntry>,
     hits: u64,
     misses: u64,
 }
 
-#[derive(Debug, Default)]
-struct Generation {
-    /// By a hash of the key; entries are compared in full.
-    entries: BTreeMap<u64, Vec<Entry>>,
-    count: usize,
-    bytes: usize,
-}
-
 #[derive(Debug)]
-struct Entry {
+struct CacheEntry {
     subject: Subject,
     schema: Option<Box<str>>,
     form: SchemaForm,
@@ -63,9 +54,9 @@ struct Entry {
     compiled: Arc<Compiled>,
 }
 
-/// What an entry is looked up by.
-#[derive(Clone, Copy)]
-struct Key<'a> {
+/// Key of an entry.
+#[derive(Clone, Copy, Hash)]
+struct CacheKey<'a> {
     subject: Subject,
     schema: Option<&'a str>,
     form: SchemaForm,
@@ -81,7 +72,8 @@ impl Default for Cache {
 impl Cache {
     /// A cache that holds at most `capacity` schemas.
     pub fn new(capacity: usize) -> Self {
-        Self { capacity, state: Mutex::default() }
+        let compiled = BoundedCache::new(capacity, MAX_BYTES);
+        Self { locked: Mutex::new(Contents { compiled, hits: 0, misses: 0 }) }
     }
 
     /// The compiled schema of a function's arguments, from the cache where it is there.
@@ -111,102 +103,60 @@ impl Cache {
         form: SchemaForm,
         emit: Emit,
     ) -> Arc<Compiled> {
-        let key = Key { subject, schema: schema.map(Raw::get), form, emit };
-        let hash = key.hash();
-        if let Some(compiled) = self.lock().find(hash, key, self.capacity) {
+        let key = CacheKey { subject, schema: schema.map(Raw::get), form, emit };
+        let hash = FixedState::default().hash_one(key);
+        if let Some(compiled) = self.lock().find(hash, key) {
             return compiled;
         }
-        // Compiled outside the lock: others need not wait for a large schema.
+        // Compiled outside the lock: other requests need not wait for a large schema.
         let compiled = Arc::new(compile_as(subject, schema, form, emit));
-        let mut state = self.lock();
-        state.misses += 1;
-        state.insert(hash, key, &compiled, self.capacity);
+        let mut contents = self.lock();
+        contents.misses += 1;
+        contents.insert(hash, key, &compiled);
         compiled
     }
 
-    /// How the cache is doing.
+    /// Counters of the cache.
     pub fn stats(&self) -> CacheStats {
-        let state = self.lock();
+        let Contents { compiled, hits, misses } = &*self.lock();
         CacheStats {
-            hits: state.hits,
-            misses: state.misses,
-            entries: state.young.count + state.old.count,
-            bytes: state.young.bytes + state.old.bytes,
+            hits: *hits,
+            misses: *misses,
+            entries: compiled.len(),
+            bytes: compiled.bytes(),
         }
     }
 
     /// A panic elsewhere leaves the entries as they were.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn find(&mut self, hash: u64, key: Key<'_>, capacity: usize) -> Option<Arc<Compiled>> {
-        if let Some(entry) = self.young.get(hash, key) {
-            self.hits += 1;
-            return Some(Arc::clone(&entry.compiled));
-        }
-        let entry = self.old.take(hash, key)?;
+impl Contents {
+    fn find(&mut self, hash: u64, key: CacheKey<'_>) -> Option<Arc<Compiled>> {
+        let entry = self.compiled.get(&hash).filter(|entry| entry.has(key))?;
         self.hits += 1;
-        let compiled = Arc::clone(&entry.compiled);
-        self.make_room(entry.bytes(), capacity);
-        self.young.put(hash, entry);
-        Some(compiled)
+        Some(Arc::clone(&entry.compiled))
     }
 
-    fn insert(&mut self, hash: u64, key: Key<'_>, compiled: &Arc<Compiled>, capacity: usize) {
-        let entry = Entry {
+    fn insert(&mut self, hash: u64, key: CacheKey<'_>, compiled: &Arc<Compiled>) {
+        let entry = CacheEntry {
             subject: key.subject,
             schema: key.schema.map(Box::from),
             form: key.form,
             emit: key.emit,
             compiled: Arc::clone(compiled),
         };
-        // Somebody else may have compiled it at the same time.
-        let known = self.young.get(hash, key).is_some();
-        if known || entry.bytes() > MAX_ENTRY || capacity == 0 {
-            return;
-        }
-        self.make_room(entry.bytes(), capacity);
-        self.young.put(hash, entry);
-    }
-
-    fn make_room(&mut self, bytes: usize, capacity: usize) {
-        let count = capacity.div_ceil(2);
-        if self.young.count >= count || self.young.bytes + bytes > MAX_BYTES / 2 {
-            self.old = std::mem::take(&mut self.young);
-        }
-        // With an odd capacity the two halves would hold one too many.
-        if self.young.count + self.old.count >= capacity {
-            self.old = Generation::default();
+        let bytes = entry.bytes();
+        if bytes <= MAX_ENTRY {
+            self.compiled.insert(hash, entry, bytes);
         }
     }
 }
 
-impl Generation {
-    fn get(&self, hash: u64, key: Key<'_>) -> Option<&Entry> {
-        self.entries.get(&hash)?.iter().find(|entry| entry.is(key))
-    }
-
-    fn take(&mut self, hash: u64, key: Key<'_>) -> Option<Entry> {
-        let entries = self.entries.get_mut(&hash)?;
-        let at = entries.iter().position(|entry| entry.is(key))?;
-        let entry = entries.swap_remove(at);
-        self.count -= 1;
-        self.bytes -= entry.bytes();
-        Some(entry)
-    }
-
-    fn put(&mut self, hash: u64, entry: Entry) {
-        self.count += 1;
-        self.bytes += entry.bytes();
-        self.entries.entry(hash).or_default().push(entry);
-    }
-}
-
-impl Entry {
-    fn is(&self, key: Key<'_>) -> bool {
+impl CacheEntry {
+    fn has(&self, key: CacheKey<'_>) -> bool {
         self.subject == key.subject
             && self.form == key.form
             && self.emit == key.emit
@@ -217,27 +167,6 @@ impl Entry {
         // The checker keeps names and values of the schema too.
         let schema = 2 * self.schema.as_ref().map_or(0, |schema| schema.len());
         schema + self.compiled.json.len() + self.compiled.checker.bytes()
-    }
-}
-
-impl Key<'_> {
-    /// Eight bytes at a time. It need not be strong: entries are compared in full.
-    fn hash(self) -> u64 {
-        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mix = |hash: u64, word: u64| {
-            let wide = u128::from(hash ^ word) * u128::from(FACTOR);
-            #[expect(clippy::cast_possible_truncation, reason = "both halves are folded together")]
-            let folded = (wide as u64) ^ ((wide >> 64) as u64);
-            folded
-        };
-        let text = self.schema.unwrap_or("");
-        let target = self.subject as u64 * 16 + self.form as u64 * 8 + self.emit as u64;
-        let mut hash = mix(FACTOR, text.len() as u64 * 64 + target);
-        let mut words = text.as_bytes().chunks_exact(8);
-        for word in &mut words {
-            hash = mix(hash, word.try_into().map_or(0, u64::from_le_bytes));
-        }
-        words.remainder().iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! From a client's schema to what the target accepts.
+//! Compiler of a client's schema for a target.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::tree::Tree;
 use crate::canon::{BadRequest, Loss, LossCode, Losses, SchemaForm};
 use crate::json::Raw;
 
-/// What the target accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Form of the schema that the target accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Emit {
     /// `parametersJsonSchema`, lightly cleaned: the default.
     JsonSchema,
@@ -25,7 +25,7 @@ pub enum Emit {
     ParametersVertex,
 }
 
-/// Which member of the declaration the schema goes into.
+/// Member of the declaration that holds the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// None: the function takes no arguments.
@@ -43,11 +43,11 @@ pub struct Compiled {
     pub placement: Placement,
     /// The JSON text, compact; empty where it is absent.
     pub json: String,
-    /// To be added to the function's description: what the schema can no longer say.
+    /// Addition to the function's description: constraints that the schema cannot express.
     pub note: Option<String>,
-    /// What was changed; `at` is a path inside the schema (`properties.a.const`).
+    /// Changes; `at` is a path inside the schema (`properties.a.const`).
     pub losses: Losses,
-    /// What is wrong with the client's schema itself, where something is, and where in it. It was
+    /// First fault of the client's schema itself, and its place. It was
     /// repaired; who wants to be strict can refuse the request instead.
     pub invalid: Option<BadRequest>,
     /// Whether it says that the value is an object, and nothing else.
@@ -66,8 +66,8 @@ pub struct Compiled {
 /// The argument of a function that takes an answer which need not be an object.
 pub const ANSWER: &str = "answer";
 
-/// What a schema is the schema of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Subject of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     /// A function's arguments.
     Arguments,
@@ -122,7 +122,7 @@ pub(super) fn compile_as(
     finished(&tree, outcome, checker)
 }
 
-/// What became of a schema, with places still as slices of its text.
+/// Outcome of a compilation, with places still as slices of the schema's text.
 pub(super) struct Outcome<'t> {
     pub(super) placement: Placement,
     pub(super) json: String,

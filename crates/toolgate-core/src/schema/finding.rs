@@ -1,4 +1,4 @@
-//! What the compiler changed, and where.
+//! Changes that the compiler made, with their places.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ const MAX_NAME: usize = 200;
 /// Maximum length of a finding's text.
 const MAX_DETAIL: usize = 2000;
 
-/// What became of a keyword.
+/// Effect of the compiler on a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effect {
     /// It is said in other words, with the same meaning.
@@ -24,7 +24,7 @@ pub(crate) enum Effect {
     Dropped,
     /// It is allowed, but Gemini takes it otherwise, or it says nothing where it stands.
     Adjusted,
-    /// The schema was wrong here, or no value fits it; what was meant was guessed.
+    /// The schema is wrong here, or no value fits it; its meaning was guessed.
     Repaired,
     /// Too deep, too large or endless: something that allows more stands there instead.
     Cut,
@@ -111,7 +111,7 @@ impl<'t> Findings<'t> {
     pub(crate) fn first_fault(&self, root: &Tree<'_>) -> Option<BadRequest> {
         let listed = self.list.iter().filter(|finding| finding.is_fault());
         let fault = listed.min_by_key(|finding| start(finding.node)).or(self.fault.as_deref())?;
-        // What is done about it follows the fault itself.
+        // The remedy follows the fault itself.
         let reason = fault.detail.split("; ").next().unwrap_or_default();
         Some(BadRequest { at: fault.at(root), reason: reason.to_owned() })
     }

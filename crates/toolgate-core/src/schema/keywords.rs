@@ -1,19 +1,19 @@
-//! Every schema keyword that the compiler knows, and what becomes of it.
+//! Every schema keyword that the compiler knows, and its treatment.
 
 /// A schema keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keyword {
-    /// What it is called; `x-*` stands for every name that begins with `x-`.
+    /// Its name; `x-*` stands for every name that begins with `x-`.
     pub name: &'static str,
-    /// What becomes of it in `parametersJsonSchema`.
+    /// Treatment in `parametersJsonSchema`.
     pub json_schema: Treatment,
-    /// What becomes of it in `parameters`.
+    /// Treatment in `parameters`.
     pub parameters: Treatment,
     /// How exactly, in a few words.
     pub how: &'static str,
 }
 
-/// What becomes of a keyword.
+/// Treatment of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// It is sent.

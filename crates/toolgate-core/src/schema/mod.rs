@@ -6,6 +6,7 @@ mod compile;
 mod distinct;
 mod emit;
 mod finding;
+mod given;
 mod keywords;
 mod node;
 mod notes;
@@ -20,7 +21,7 @@ mod values;
 mod words;
 
 pub use cache::{Cache, CacheStats};
-pub use check::{Checked, Checker};
+pub use check::{Checked, Checker, Repair};
 pub use compile::{ANSWER, Compiled, Emit, Placement, compile, compile_output};
 pub use keywords::{KEYWORDS, Keyword, Treatment};
 pub use size::{MAX_BYTES, MAX_VALUES};

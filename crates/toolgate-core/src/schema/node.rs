@@ -34,7 +34,7 @@ pub(super) struct Document<'t> {
 /// Something that a `$ref` points at.
 #[derive(Debug)]
 pub(super) struct Def<'t> {
-    /// What the client called it.
+    /// Its name in the client's schema.
     pub(super) name: Cow<'t, str>,
     pub(super) tree: &'t Tree<'t>,
     pub(super) node: Option<Node<'t>>,
@@ -49,7 +49,7 @@ pub(super) struct Node<'t> {
     pub(super) reference: Option<DefId>,
     pub(super) title: Option<Cow<'t, str>>,
     pub(super) description: Option<Cow<'t, str>>,
-    /// What the schema itself can no longer say: sentences for the description.
+    /// Sentences for the description: constraints that the schema cannot express.
     pub(super) notes: Notes,
     pub(super) default: Option<&'t Tree<'t>>,
     pub(super) values: Option<Values<'t>>,
@@ -84,7 +84,7 @@ impl fmt::Debug for Place<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Number<'t>(pub(super) Cow<'t, str>);
 
-/// What is said about strings and numbers.
+/// Constraints on strings and numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Scalar<'t> {
     pub(super) format: Option<Cow<'t, str>>,
@@ -99,7 +99,7 @@ pub(super) struct Scalar<'t> {
     pub(super) below: Option<Number<'t>>,
 }
 
-/// What is said about arrays.
+/// Constraints on arrays.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Array<'t> {
     /// The items after those of `prefix`.
@@ -109,7 +109,7 @@ pub(super) struct Array<'t> {
     pub(super) max: Option<u64>,
 }
 
-/// What is said about objects.
+/// Constraints on objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Object<'t> {
     pub(super) properties: Vec<(Cow<'t, str>, Node<'t>)>,

@@ -1,4 +1,4 @@
-//! Finding what a `$ref` points at, in every way that drafts and generators write it.
+//! Targets of `$ref`, in every way that drafts and generators write it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl Around {
     }
 }
 
-/// What a reference points at.
+/// The target of a reference.
 pub(super) enum Target<'t> {
     Schema {
         name: Cow<'t, str>,
@@ -224,10 +224,10 @@ impl<'t> Index<'t> {
         }
     }
 
-    /// The schemas whose `$id` is `base`, or ends with it, or is what it ends with.
+    /// The schemas whose `$id` is `base`, ends with it, or is its end.
     fn with_id(&self, base: &str) -> Vec<&'t Tree<'t>> {
         let mut found: Vec<usize> = Vec::new();
-        // By the `$id`, or what it ends with.
+        // By the `$id`, or its end.
         found.extend(self.by_id.get(base).into_iter().flatten().take(MAX_CANDIDATES));
         for end in ends(base) {
             let same = self.by_id.get(end).into_iter().flatten();

@@ -27,7 +27,7 @@ pub(crate) enum Shape<'a> {
     String(Cow<'a, str>),
     Array(Vec<Tree<'a>>),
     Object(Members<'a>),
-    /// Nested deeper than anybody reads.
+    /// Nested deeper than the limit.
     TooDeep,
 }
 
@@ -435,7 +435,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// What a string literal says. Half a surrogate pair becomes U+FFFD.
+/// Content of a string literal. Half a surrogate pair becomes U+FFFD.
 fn unescaped(literal: &str) -> Cow<'_, str> {
     let inner = literal.strip_prefix('"').unwrap_or(literal);
     let inner = inner.strip_suffix('"').unwrap_or(inner);

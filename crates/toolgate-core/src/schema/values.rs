@@ -127,6 +127,11 @@ impl<'t> Values<'t> {
         self.sorted.take();
     }
 
+    /// Whether a value is in the list.
+    pub(super) fn has(&self, value: &Value<'t>) -> bool {
+        self.position(value).is_some()
+    }
+
     fn position(&self, value: &Value<'t>) -> Option<usize> {
         let sorted = self.sorted.get_or_init(|| {
             let mut sorted: Vec<usize> = (0..self.list.len()).collect();

@@ -1,4 +1,4 @@
-//! What a schema can no longer say, in words for the model.
+//! Sentences for the model about constraints that a schema cannot express.
 
 use super::finding::push_clipped;
 use super::node::{Additional, Node, Value};
@@ -47,22 +47,30 @@ fn quoted(name: &str) -> String {
     text
 }
 
-/// `1, 2, "x"`, cut where it grows too long.
+/// Maximum length of a list of values in a description.
+const MAX_VALUES: usize = 2000;
+
+/// `1, 2, "x"`. Beyond [`MAX_VALUES`] the values are counted: `1, 2 and 7 more`.
 pub(super) fn values<'a, 't: 'a>(values: impl IntoIterator<Item = &'a Value<'t>>) -> String {
     let mut text = String::new();
+    let mut left_out = 0_usize;
     for value in values {
-        let long = value.text().is_some_and(|text| text.len() > 2 * LONGEST);
-        let json = if long { String::new() } else { value.to_json() };
-        if long || text.len() + json.len() > LONGEST {
-            text.push_str(if text.is_empty() { "…" } else { ", …" });
-            break;
+        let long = value.text().is_some_and(|text| text.len() > MAX_VALUES);
+        let json = if long || left_out > 0 { String::new() } else { value.to_json() };
+        if left_out > 0 || long || text.len() + json.len() > MAX_VALUES {
+            left_out += 1;
+            continue;
         }
         if !text.is_empty() {
             text.push_str(", ");
         }
         text.push_str(&json);
     }
-    text
+    match (left_out, text.is_empty()) {
+        (0, _) => text,
+        (_, true) => format!("{left_out} values that are too long to list"),
+        (_, false) => format!("{text} and {left_out} more"),
+    }
 }
 
 /// A range of counts: "2 to 5 items", "at least 1 item".

@@ -1,11 +1,11 @@
 //! The loop itself.
 
 use super::outcome::matched;
-use super::reply::{bad_arguments, unknown_tool, violations};
+use super::reply::{bad_arguments, error_text, unknown_tool, violations};
 use super::{AtLimit, End, OnFault, Options, Outcome, Owner, Paused, Steps, Tools, Unfinished};
 use crate::canon::{
-    Answer, Call, Failure, FailureKind, FinishReason, Item, Loss, LossCode, Losses, Part, Role,
-    ToolChoice, ToolResult, Turn, Usage,
+    Answer, Call, Failure, FailureKind, Finish, FinishReason, Item, Loss, LossCode, Losses, Part,
+    Role, ToolChoice, ToolResult, Turn, Usage,
 };
 
 /// The automatic function-calling loop. See the [module](super).
@@ -21,20 +21,40 @@ pub struct ToolLoop {
     /// This is the request after the limit, which forbids tools.
     last: bool,
     spent: Spent,
-    /// What earlier rounds said, where steps are shown.
+    /// Items of earlier rounds, where steps are shown.
     shown: Vec<Item>,
     usage: Usage,
     losses: Losses,
-    state: State,
+    refused: Vec<RefusedCall>,
+    state: LoopState,
 }
 
-/// What the driver has to do next. Exhaustive on purpose: a driver must handle every step.
+/// A call that the loop answered itself: the model gets the reason in place of a result.
+#[derive(Clone, Debug)]
+pub struct RefusedCall {
+    /// The call.
+    pub call: Call<'static>,
+    /// The fault.
+    pub fault: CallFault,
+    /// Text that the model gets.
+    pub reason: String,
+}
+
+/// Fault of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallFault {
+    /// The tool was not declared.
+    UnknownTool,
+    /// The arguments do not fit the tool's schema.
+    BadArguments,
+}
+
+/// Next action of the driver. Exhaustive on purpose: a driver must handle every step.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
-    /// Ask the model; feed what it says to [`ToolLoop::answer`], or why there is no answer to
-    /// [`ToolLoop::fail`].
+    /// Ask the model; feed its answer to [`ToolLoop::answer`], or the failure to [`ToolLoop::fail`].
     Generate(Generate<'a>),
-    /// Run these, in any order or all at once; feed what they say to [`ToolLoop::results`].
+    /// Run these calls, in any order or all at once; feed their results to [`ToolLoop::results`].
     RunTools(&'a [Call<'static>]),
     /// Nothing.
     Done(&'a Outcome),
@@ -62,15 +82,15 @@ pub struct OutOfTurn {
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum LoopState {
     Asking,
-    Running { open: Box<Open>, calls: Vec<Call<'static>> },
+    Running { open: Box<OpenTurn>, calls: Vec<Call<'static>> },
     Done(Box<Outcome>),
 }
 
 /// A model's turn whose calls are being dealt with.
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenTurn {
     answer: Answer,
     turn: Turn<'static>,
     fates: Vec<Fate>,
@@ -84,7 +104,7 @@ enum Fate {
     Run,
 }
 
-/// What was used up since the start or the last resumption.
+/// Counters since the start or the last resumption.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
     requests: u32,
@@ -116,21 +136,46 @@ impl ToolLoop {
             shown: Vec::new(),
             usage: Usage::default(),
             losses: Losses::new(),
-            state: State::Asking,
+            refused: Vec::new(),
+            state: LoopState::Asking,
         }
+    }
+
+    /// Creates a loop that waits for the caller's results, as it does after [`End::Calls`]: `turns` are
+    /// those before the model's turn in `paused`.
+    pub fn paused(
+        turns: Vec<Turn<'static>>,
+        tool_choice: ToolChoice<'static>,
+        tools: Tools,
+        options: Options,
+        (why, paused): (Unfinished, Paused),
+    ) -> Self {
+        let answer = Answer {
+            items: paused.calls().cloned().map(Item::Call).collect(),
+            finish: Finish { reason: FinishReason::ToolCalls, ..Finish::default() },
+            ..Answer::default()
+        };
+        let mut paused_loop = Self::new(turns, tool_choice, tools, options);
+        paused_loop.end(End::Calls { answer, why, paused });
+        paused_loop
+    }
+
+    /// Takes the calls that the loop answered itself since this was called last.
+    pub fn take_refused(&mut self) -> Vec<RefusedCall> {
+        std::mem::take(&mut self.refused)
     }
 
     /// What to do now. Asking twice changes nothing.
     pub fn step(&self) -> Step<'_> {
         match &self.state {
-            State::Asking => Step::Generate(Generate {
+            LoopState::Asking => Step::Generate(Generate {
                 turns: &self.turns,
                 tool_choice: if self.last { &ToolChoice::None } else { &self.choice },
                 round: self.round,
                 last: self.last,
             }),
-            State::Running { calls, .. } => Step::RunTools(calls),
-            State::Done(outcome) => Step::Done(outcome),
+            LoopState::Running { calls, .. } => Step::RunTools(calls),
+            LoopState::Done(outcome) => Step::Done(outcome),
         }
     }
 
@@ -144,16 +189,16 @@ impl ToolLoop {
             self.close(answer);
             return Ok(());
         }
-        let open = Open { turn: answer.to_turn(), fates: self.fates(&answer), answer };
+        let open = OpenTurn { turn: answer.to_turn(), fates: self.fates(&answer), answer };
         self.run(open);
         Ok(())
     }
 
-    /// Takes what the tools said, in any order: one result for each call of [`Step::RunTools`].
+    /// Takes the results of the tools, in any order: one for each call of [`Step::RunTools`].
     pub fn results(&mut self, results: Vec<ToolResult<'static>>) -> Result<(), OutOfTurn> {
-        let (mut open, calls) = match std::mem::replace(&mut self.state, State::Asking) {
-            State::Running { open, calls } => (*open, calls),
-            other @ (State::Asking | State::Done(_)) => {
+        let (mut open, calls) = match std::mem::replace(&mut self.state, LoopState::Asking) {
+            LoopState::Running { open, calls } => (*open, calls),
+            other @ (LoopState::Asking | LoopState::Done(_)) => {
                 self.state = other;
                 return Err(self.out_of_turn("results"));
             }
@@ -192,7 +237,7 @@ impl ToolLoop {
 
     /// Ends the loop at once. The history keeps the rounds that were complete.
     pub fn cancel(&mut self) {
-        if !matches!(self.state, State::Done(_)) {
+        if !matches!(self.state, LoopState::Done(_)) {
             self.end(End::Cancelled);
         }
     }
@@ -200,13 +245,13 @@ impl ToolLoop {
     /// Goes on with the caller's results, after [`End::Calls`], with all rounds to spend again.
     pub fn resume(&mut self, results: Vec<ToolResult<'static>>) -> Result<(), OutOfTurn> {
         let paused = match &self.state {
-            State::Done(outcome) => match &outcome.end {
+            LoopState::Done(outcome) => match &outcome.end {
                 End::Calls { paused, .. } => paused.clone(),
                 End::Answered(_) | End::Cancelled | End::Failed(_) => {
                     return Err(self.out_of_turn("the caller's results"));
                 }
             },
-            State::Asking | State::Running { .. } => {
+            LoopState::Asking | LoopState::Running { .. } => {
                 return Err(self.out_of_turn("the caller's results"));
             }
         };
@@ -220,15 +265,15 @@ impl ToolLoop {
         self.shown.clear();
         self.usage = Usage::default();
         self.losses = resumed.losses;
-        self.state = State::Asking;
+        self.state = LoopState::Asking;
         Ok(())
     }
 
     /// How it ended, once it has.
     pub fn into_outcome(self) -> Option<Outcome> {
         match self.state {
-            State::Done(outcome) => Some(*outcome),
-            State::Asking | State::Running { .. } => None,
+            LoopState::Done(outcome) => Some(*outcome),
+            LoopState::Asking | LoopState::Running { .. } => None,
         }
     }
 
@@ -244,16 +289,16 @@ impl ToolLoop {
 
     fn expect_asking(&self, given: &'static str) -> Result<(), OutOfTurn> {
         match self.state {
-            State::Asking => Ok(()),
-            State::Running { .. } | State::Done(_) => Err(self.out_of_turn(given)),
+            LoopState::Asking => Ok(()),
+            LoopState::Running { .. } | LoopState::Done(_) => Err(self.out_of_turn(given)),
         }
     }
 
     fn out_of_turn(&self, given: &'static str) -> OutOfTurn {
         let waits_for = match &self.state {
-            State::Asking => "an answer",
-            State::Running { .. } => "results",
-            State::Done(_) => "nothing",
+            LoopState::Asking => "an answer",
+            LoopState::Running { .. } => "results",
+            LoopState::Done(_) => "nothing",
         };
         OutOfTurn { waits_for, given }
     }
@@ -277,6 +322,12 @@ impl ToolLoop {
         let unknown = may_answer(self.options.unknown_tools, self.spent.unknown_tools);
         let bad = may_answer(self.options.bad_arguments, self.spent.bad_arguments);
         let (mut unknown_tools, mut met_bad) = (Vec::new(), false);
+        let mut refused = Vec::new();
+        let mut refuse = |call: &Call<'static>, fault, result: ToolResult<'static>| {
+            let reason = error_text(&result);
+            refused.push(RefusedCall { call: call.clone(), fault, reason });
+            Fate::Answered(result)
+        };
         let fates = answer
             .calls()
             .enumerate()
@@ -284,7 +335,7 @@ impl ToolLoop {
                 let Some(owner) = self.tools.owner(&call.tool) else {
                     unknown_tools.push(call);
                     return if unknown {
-                        Fate::Answered(unknown_tool(call, &self.tools))
+                        refuse(call, CallFault::UnknownTool, unknown_tool(call, &self.tools))
                     } else {
                         Fate::Caller
                     };
@@ -293,7 +344,8 @@ impl ToolLoop {
                     let faults = violations(answer, index);
                     if !faults.is_empty() {
                         met_bad = true;
-                        return Fate::Answered(bad_arguments(call, &faults));
+                        let result = bad_arguments(call, &faults);
+                        return refuse(call, CallFault::BadArguments, result);
                     }
                 }
                 match owner {
@@ -307,6 +359,7 @@ impl ToolLoop {
         for call in unknown_tools {
             self.report_unknown(call);
         }
+        self.refused.append(&mut refused);
         fates
     }
 
@@ -324,7 +377,7 @@ impl ToolLoop {
         }
     }
 
-    fn run(&mut self, open: Open) {
+    fn run(&mut self, open: OpenTurn) {
         let calls: Vec<_> = open
             .answer
             .calls()
@@ -335,13 +388,13 @@ impl ToolLoop {
         if calls.is_empty() {
             self.settle(open);
         } else {
-            self.state = State::Running { open: Box::new(open), calls };
+            self.state = LoopState::Running { open: Box::new(open), calls };
         }
     }
 
     /// All that can be run here has been run.
-    fn settle(&mut self, open: Open) {
-        let Open { mut answer, turn, fates } = open;
+    fn settle(&mut self, open: OpenTurn) {
+        let OpenTurn { mut answer, turn, fates } = open;
         let waits = fates.iter().any(|fate| matches!(fate, Fate::Caller));
         let mut theirs = fates.iter().map(|fate| matches!(fate, Fate::Caller));
         keep_calls(&mut answer, |_| theirs.next().unwrap_or(false));
@@ -364,7 +417,7 @@ impl ToolLoop {
         self.choice = relaxed(std::mem::take(&mut self.choice));
         self.last = self.round >= self.options.max_rounds;
         self.round += 1;
-        self.state = State::Asking;
+        self.state = LoopState::Asking;
     }
 
     /// The model's last word.
@@ -390,7 +443,7 @@ impl ToolLoop {
     }
 
     fn end(&mut self, end: End) {
-        self.state = State::Done(Box::new(Outcome {
+        self.state = LoopState::Done(Box::new(Outcome {
             end,
             turns: self.turns.get(self.added..).unwrap_or_default().to_vec(),
             requests: self.spent.requests,

@@ -10,7 +10,7 @@
 //!                └───────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Nothing here runs a tool or talks to a model: the driver does, and says what came of it.
+//! Nothing here runs a tool or talks to a model: the driver does, and feeds the results back.
 //!
 //! ```
 //! use toolgate_core::canon::{Answer, Failure, ToolChoice};
@@ -43,7 +43,7 @@
 //! results come, [`Paused::resume`] restores the model's turn as it was and puts all results
 //! behind it, in the order of the calls.
 //!
-//! The history never holds a call without its result: what is still open is in [`Paused`].
+//! The history never holds a call without its result: open calls are in [`Paused`].
 
 mod machine;
 mod options;
@@ -54,7 +54,7 @@ mod reply;
 mod tests;
 mod turn;
 
-pub use machine::{Generate, OutOfTurn, Step, ToolLoop};
+pub use machine::{CallFault, Generate, OutOfTurn, RefusedCall, Step, ToolLoop};
 pub use options::{AtLimit, OnFault, Options, Owner, Steps, Tools};
 pub use outcome::{End, Outcome, Paused, Resumed, Unfinished};
 pub use relay::Relay;

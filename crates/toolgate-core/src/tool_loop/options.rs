@@ -14,7 +14,7 @@ pub struct Options {
     pub at_limit: AtLimit,
     /// How often, in all, a turn that the model spoilt is asked for again.
     pub retries: u32,
-    /// What the caller sees of the rounds before the last.
+    /// Visibility of the rounds before the last.
     pub steps: Steps,
     /// What becomes of a call to a tool that was not declared.
     pub unknown_tools: OnFault,
@@ -44,7 +44,7 @@ pub enum AtLimit {
     ReturnCalls,
 }
 
-/// What the caller sees of the rounds before the last.
+/// Visibility of the rounds before the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steps {
     /// Nothing. A stream pays for it with delay: whether a round is the last is known at its end.
@@ -56,10 +56,10 @@ pub enum Steps {
 /// What becomes of a faulty call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFault {
-    /// The model is told what is wrong, in place of a result; in so many rounds at most, then it
-    /// is passed on.
+    /// The model gets a description of the fault as the result, in a limited number of rounds. After
+    /// these the call is passed on.
     Answer {
-        /// How many rounds.
+        /// Maximum number of rounds with such an answer.
         rounds: u32,
     },
     /// As if nothing were wrong: the tool's owner will see. An unknown tool is the caller's.
@@ -69,7 +69,7 @@ pub enum OnFault {
 /// Who runs a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Whoever called the loop: the calls are returned to it.
+    /// The caller of the loop: the calls are returned to it.
     Caller,
     /// The driver of the loop.
     Driver,

@@ -4,20 +4,20 @@ use crate::canon::{
     Answer, Call, Failure, Loss, LossCode, Losses, Part, Role, ToolResult, Turn, Usage, call_token,
 };
 
-/// How a loop ended, and what it did on the way.
+/// Result of a loop.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// Its end.
     pub end: End,
-    /// What it added to the conversation since it was started or resumed. Every call in it has
-    /// its result; the last turn is the model's if it has answered.
+    /// Turns that were added to the conversation since the start or the last resumption. Every call in
+    /// them has its result; the last turn is the model's if it has answered.
     pub turns: Vec<Turn<'static>>,
     /// How many requests were answered or failed.
     pub requests: u32,
     /// Tokens of all of them. The answer's own count is of the last request only, and so says
     /// how long the conversation is.
     pub usage: Usage,
-    /// What was mended, answered in a tool's stead, or left out.
+    /// Calls that were repaired, answered by the loop, or left out.
     pub losses: Losses,
 }
 
@@ -28,11 +28,11 @@ pub enum End {
     Answered(Answer),
     /// The model has called tools whose results are the caller's to give.
     Calls {
-        /// What the model said, with the caller's calls only.
+        /// The model's answer, with the caller's calls only.
         answer: Answer,
         /// Why they were not run here.
         why: Unfinished,
-        /// What is needed to go on.
+        /// State from which the loop is resumed.
         paused: Paused,
     },
     /// The driver gave up.

@@ -3,8 +3,8 @@
 use super::{End, Step, ToolLoop};
 use crate::canon::{Answer, Assembler, Event, Failure, FailureKind, Item, Sink, Start};
 
-/// Makes one stream out of a loop's rounds: one start, one end, and between them what the caller
-/// shall see.
+/// Joins a loop's rounds into one stream: one start, one end, and between them the events that the
+/// caller may see.
 ///
 /// Calls wait until the loop has said whose they are, and so does what follows them. Where steps
 /// are hidden, everything waits that may turn out to belong to a round that the caller does not
@@ -40,7 +40,7 @@ impl Relay {
         }
     }
 
-    /// Takes an event of this round, and passes on what the caller may see at once.
+    /// Takes an event of this round, and passes it on if the caller may see it at once.
     pub fn feed(&mut self, event: &Event<'_>, to: &mut impl Sink) {
         self.round.event(event);
         match event {
@@ -81,7 +81,7 @@ impl Relay {
         self.committed
     }
 
-    /// Passes on what the caller shall see of the round, now that the loop has judged it.
+    /// Passes on the rest of the round that the caller may see, after the loop has judged it.
     pub fn settle(&mut self, tool_loop: &ToolLoop, to: &mut impl Sink) {
         match tool_loop.step() {
             Step::RunTools(_) => {}
@@ -116,7 +116,7 @@ impl Relay {
         to.event(event);
     }
 
-    /// Passes on what was held back, but of the calls only those among `seen`.
+    /// Passes on the events that were held back; of the calls, only those among `seen`.
     fn release(&mut self, seen: &[Item], to: &mut impl Sink) {
         for event in std::mem::take(&mut self.held) {
             let hidden = match &event {

@@ -1,4 +1,4 @@
-//! Results, and what the model is told in their stead.
+//! Results, and the answers that the loop gives itself.
 
 use std::fmt::Write as _;
 
@@ -35,13 +35,22 @@ pub(super) fn unknown_tool(call: &Call<'static>, tools: &Tools) -> ToolResult<'s
     call.failed(&message)
 }
 
-/// Tells the model what is wrong with the arguments.
+/// Describes the faults of the arguments to the model.
 pub(super) fn bad_arguments(call: &Call<'static>, faults: &[&Loss]) -> ToolResult<'static> {
     let faults = listed(faults.iter().map(|fault| format!("{} ({})", fault.detail, fault.at)));
     call.failed(&format!("the arguments do not fit the tool's schema: {faults}"))
 }
 
-/// What the decoder found wrong with the arguments of the call at `index`.
+/// Text of a result.
+pub(super) fn error_text(result: &ToolResult<'_>) -> String {
+    let texts = result.content.iter().filter_map(|part| match part {
+        ResultPart::Text(text) => Some(text.decode()),
+        ResultPart::Json(_) | ResultPart::Media(_) => None,
+    });
+    texts.collect()
+}
+
+/// Faults that the decoder found in the arguments of the call at `index`.
 pub(super) fn violations(answer: &Answer, index: usize) -> Vec<&Loss> {
     let is_here = |loss: &Loss| loss.call().is_some_and(|(number, _)| number == index);
     answer

@@ -1,18 +1,18 @@
 //! The loop, driven by scripts.
 //!
-//! A script is what the model says, one answer a line: words, `name(args)` for calls, `!malformed`
-//! and `!empty` for turns that it spoilt. A trace is what the driver was asked to do.
+//! A script holds the model's answers, one a line: words, `name(args)` for calls, `!malformed` and
+//! `!empty` for spoilt turns. A trace lists the steps that the driver was asked for.
 
 mod stream;
 
 use super::*;
 use crate::canon::{
-    Answer, Call, CallInput, Failure, FailureKind, Finish, FinishReason, Issuer, Item, Loss,
-    LossCode, Part, ResultPart, Role, ServerActivity, Signature, Start, ToolChoice, ToolName,
-    ToolResult, Turn, Usage,
+    Answer, Backend, Call, CallInput, Failure, FailureKind, Finish, FinishReason, Issuer, Item,
+    Loss, LossCode, Part, ResultPart, Role, Signature, Start, ToolChoice, ToolName, ToolResult,
+    Turn, Usage,
 };
-use crate::gemini::Backend;
 use crate::json::{Raw, Text};
+use crate::upstream::generate_content::{decode_activity, decode_grounding};
 
 const DRIVEN: [&str; 2] = ["add", "weather"];
 const CALLERS: [&str; 2] = ["edit", "read"];
@@ -99,7 +99,7 @@ fn choice(choice: &ToolChoice<'_>) -> String {
     }
 }
 
-/// Drives the loop to its end and says what it asked for.
+/// Drives the loop to its end. Returns a trace of its steps.
 fn trace(run: &mut ToolLoop, script: &[&str]) -> String {
     let mut script = script.iter();
     let mut trace = Vec::new();
@@ -523,7 +523,7 @@ fn cancelling_keeps_the_history_whole() {
     run.cancel();
     assert!(matches!(&outcome(&run).end, End::Cancelled));
     assert!(outcome(&run).turns.is_empty());
-    // Whoever still has something to say is told that it is over.
+    // Input after the end is refused.
     let error = run.results(vec![]).unwrap_err();
     assert_eq!(error.to_string(), "the loop waits for nothing, not for results");
     assert!(run.resume(vec![]).is_err());
@@ -560,7 +560,7 @@ fn r074_steps_are_hidden_or_shown() {
         let End::Answered(answer) = &outcome(&run).end else { panic!() };
         assert_eq!(answer.text(), want);
         assert!(!answer.has_calls());
-        // The last round says how long the conversation is, the sum what it cost.
+        // Usage of the last round is the length of the conversation; the sum is its cost.
         assert_eq!(answer.finish.usage.prompt, Some(100));
         assert_eq!(outcome(&run).usage.prompt, Some(300));
         assert_eq!(outcome(&run).usage.cached, None);
@@ -577,12 +577,8 @@ fn c6_an_answer_becomes_the_turn_that_gemini_sent() {
     let text = |text: &str| Item::Text(Text::new(text));
     let thought = |text: &str| Item::Thought(Text::new(text));
     let server = |issuer: Option<Issuer>| {
-        Item::Server(ServerActivity {
-            kind: "toolCall".into(),
-            body: Raw::empty_object(),
-            part: Raw::parse(r#"{"toolcall":{}}"#.into()).unwrap(),
-            issuer,
-        })
+        let part = Raw::parse(r#"{"toolcall":{}}"#.into()).unwrap();
+        Item::Server(decode_activity("toolCall".into(), Raw::empty_object(), part, issuer))
     };
     let issuer = signature("s").issuer().cloned();
     let a_call = || Item::Call(call(1, 0, "add(1)"));
@@ -607,7 +603,10 @@ fn c6_an_answer_becomes_the_turn_that_gemini_sent() {
             vec![a_call(), text("a"), server(None), server(issuer), sig(false, 0)],
             "add#tg10* | 'a' | {\"toolcall\":{}} | sealed | ''*",
         ),
-        (vec![text("a"), Item::Grounding(Raw::empty_object()), text("b")], "'a' | 'b'"),
+        (
+            vec![text("a"), Item::Grounding(decode_grounding(Raw::empty_object())), text("b")],
+            "'a' | 'b'",
+        ),
     ];
     for (items, want) in rows {
         let answer = Answer { items: items.clone(), ..Answer::default() };

@@ -1,8 +1,7 @@
 //! From the model's answer to a turn of the history.
 
-use crate::canon::{Answer, Item, Part, Role, ServerActivity, Signature, Turn};
+use crate::canon::{Answer, Envelope, Item, Part, Role, Sealed, ServerActivity, Signature, Turn};
 use crate::json::Text;
-use crate::seal::{Envelope, Sealed};
 
 impl Answer {
     /// The turn that goes back to Gemini: the parts as it sent them.
@@ -41,7 +40,7 @@ impl Answer {
     }
 }
 
-/// The part as it came; sealed where it is known for whom it is.
+/// The part as it came, sealed where its issuer is known.
 fn server_part(activity: &ServerActivity<'static>) -> Part<'static> {
     let part = activity.part.clone();
     match activity.issuer.clone() {

@@ -3,8 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_core::anthropic::{Echo, decode_count_tokens, decode_request};
-use toolgate_core::canon::{DecodeOptions, Event, FinishReason, Media, MediaSource};
+use toolgate_core::canon::{Event, FinishReason, Media, MediaSource};
+use toolgate_core::dialect::DecodeOptions;
 use toolgate_core::json::Text;
+use toolgate_core::upstream::generate_content::decode_grounding;
 
 use super::{
     call, encode, finish, raw, returned, sealer, server, signature, start, text, thinker, thought,
@@ -32,9 +34,9 @@ fn events(pieces: &[u8], reason: FinishReason) -> Vec<Event<'static>> {
             9 => server("executableCode", r#"{"code":"1"}"#, None),
             10 => server("codeExecutionResult", r#"{"outcome":"OUTCOME_OK"}"#, None),
             11 => server("toolCall", r#"{"toolType":"URL_CONTEXT"}"#, None),
-            12 => Event::Grounding(raw(
+            12 => Event::Grounding(decode_grounding(raw(
                 r#"{"webSearchQueries":["q"],"groundingChunks":[{"web":{"uri":"u"}}]}"#,
-            )),
+            ))),
             _ => Event::Media(Media {
                 mime: None,
                 source: MediaSource::Inline(Text::new("AA==")),
@@ -135,7 +137,7 @@ proptest! {
         prop_assert_eq!(sealed, pieces.iter().filter(|piece| **piece == 6).count());
     }
 
-    /// Nothing that a client sends makes us panic, and whoever is refused learns where.
+    /// No request makes the decoder panic, and every refusal names its place.
     #[test]
     fn law5_odd_requests_are_read_or_refused(content in odd_value(), tools in odd_value()) {
         let sealer = sealer();

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use toolgate_core::anthropic::{Echo, Thread, decode_count_tokens, decode_request};
 use toolgate_core::canon::{
-    BadRequest, DecodeOptions, Decoded, Effort, LossCode, Media, MediaSource, OutputFormat, Part,
-    ResultPart, Role, ThinkingMode, Turn,
+    BadRequest, Effort, LossCode, Media, MediaSource, OutputFormat, Part, ResultPart, Role,
+    ThinkingMode, Turn,
 };
+use toolgate_core::dialect::{DecodeOptions, Decoded};
 
 use super::{sealer, show};
 
@@ -38,7 +39,7 @@ pub(crate) fn losses(decoded: &Decoded<'_, Echo>) -> Vec<String> {
     decoded.losses.iter().map(|loss| format!("{} {:?}", loss.at, loss.code)).collect()
 }
 
-/// Checks what one message becomes, and what is lost of it.
+/// Checks the parts of one message, and its losses.
 #[track_caller]
 fn check(role: &str, content: &Value, parts: &[&str], lost: &[&str]) {
     let body = body(&json!({"messages": [
@@ -143,6 +144,7 @@ fn r126_a_coding_agents_first_request() {
         thinking: true,
         show_thoughts: true,
         web_search: false,
+        signatures_stored: false,
         thread: Thread::None,
     };
     assert_eq!(decoded.echo, echo);

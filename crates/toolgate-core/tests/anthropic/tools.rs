@@ -5,7 +5,7 @@ use toolgate_core::canon::{Function, ServerTool, Tool, ToolChoice, ToolName};
 
 use super::requests::{body, decode, losses};
 
-/// Checks the names of the tools, those that are not shown in brackets, and what is lost.
+/// Checks the names of the tools, deferred ones in brackets, and the losses.
 #[track_caller]
 fn check(fields: &Value, names: &[&str], lost: &[&str]) {
     let body = body(fields);
@@ -112,7 +112,7 @@ fn deferred_tools_wait_until_they_are_loaded() {
     );
 }
 
-/// Nobody runs Anthropic's own search, so nothing could ever be loaded by it.
+/// Anthropic's own search is not run, so nothing could be loaded by it.
 #[test]
 fn a_search_that_nobody_runs_hides_nothing() {
     check(

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate_core::canon::{Assembler, FailureKind, Finish, IdGen, LossCode, Stamp, ToolName};
-use toolgate_core::gemini::{Backend, Exchange, StreamDecoder, Target, ToolEntry, ToolInput};
+use toolgate_core::canon::{
+    Assembler, Backend, FailureKind, Finish, IdGen, LossCode, Target, ToolName,
+};
+use toolgate_core::dialect::Stamp;
 use toolgate_core::schema::Checker;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::{Dialect, Translator};
+use toolgate_core::upstream::generate_content::{Exchange, StreamDecoder, ToolEntry, ToolInput};
 
 use crate::bodies::decode;
 
@@ -53,7 +56,7 @@ pub(crate) fn answer(dialect: Dialect, exchange: Exchange, parts: &str, finish: 
     let asked = DIALECTS.iter().zip(ASKED).find(|(it, _)| **it == dialect).map(|(_, body)| body);
     let echo = decode(dialect, asked.unwrap()).unwrap().echo;
     let sealer = Sealer::with_key([7; 32]);
-    let stamp = || Stamp { ids: IdGen::new(1), created: 0 };
+    let stamp = || Stamp::new(IdGen::new(1), 0);
     let exchange = Arc::new(exchange);
 
     let mut whole = Assembler::default();

@@ -1,17 +1,18 @@
 //! Bodies that repeat one small thing.
 
-use toolgate_core::canon::{BadRequest, DecodeOptions, Decoded};
-use toolgate_core::gemini::upstream::{Backend, EncodeOptions, Encoded, Target, encode_request};
+use toolgate_core::canon::{Backend, BadRequest, Target};
+use toolgate_core::dialect::{DecodeOptions, Decoded};
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::{Dialect, Echo, decode_request};
+use toolgate_core::upstream::generate_content::{EncodeOptions, Encoded, encode_request};
 
 /// A body that repeats one thing.
 pub(crate) struct Shape {
     pub(crate) dialect: Dialect,
     pub(crate) name: &'static str,
     head: &'static str,
-    /// What is repeated; `~` stands for its number.
+    /// The repeated text; `~` stands for its number.
     item: &'static str,
     tail: &'static str,
 }

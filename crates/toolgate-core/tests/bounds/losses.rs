@@ -73,7 +73,7 @@ fn whatever_a_body_repeats_few_losses_are_kept() {
     }
 }
 
-/// What is not kept is counted as if it were: below the bound nothing changes.
+/// Losses that are not kept are counted; below the bound nothing changes.
 #[test]
 fn all_losses_are_named_below_the_bound() {
     let fields: Vec<String> = (0..MAX_LOSSES).map(|number| format!("\"a{number}\":1")).collect();

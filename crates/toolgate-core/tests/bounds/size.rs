@@ -1,4 +1,4 @@
-//! The size of what is made of a body, beside the size of the body.
+//! Memory of a decoded and encoded request, compared with the length of its body.
 
 use std::mem::size_of;
 

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use toolgate_core::canon::{
-    BadRequest, DecodeOptions, Decoded, Effort, OutputFormat, Thinking, ThinkingMode, ToolChoice,
-    ToolName,
+    BadRequest, Effort, OutputFormat, Thinking, ThinkingMode, ToolChoice, ToolName,
 };
 use toolgate_core::chat::{Echo, decode_request};
+use toolgate_core::dialect::{DecodeOptions, Decoded};
 use toolgate_core::seal::Sealer;
 
-use crate::shown;
+use toolgate_testing::outline;
 
 fn decode(body: &str) -> Result<Decoded<'_, Echo>, BadRequest> {
     decode_request(body, &DecodeOptions { sealer: &Sealer::default() })
@@ -28,8 +28,8 @@ fn with(fields: &str) -> String {
 fn turns(messages: &str, want: &[&str]) {
     let body = saying(messages);
     let decoded = decode(&body).unwrap();
-    assert_eq!(shown::turns(&decoded.request), want, "{messages}");
-    assert_eq!(shown::losses(&decoded.losses), [""; 0], "{messages}");
+    assert_eq!(outline::turns(&decoded.request), want, "{messages}");
+    assert_eq!(outline::losses(&decoded.losses), [""; 0], "{messages}");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn instructions_stand_where_they_were_said() {
     let decoded = decode(&body).unwrap();
     let system: Vec<_> = decoded.request.system.iter().map(|text| text.literal()).collect();
     assert_eq!(system, [r#""a""#, r#""b""#]);
-    assert_eq!(shown::turns(&decoded.request), [r#"user: "hi""#, r#"instruction: "c""#]);
+    assert_eq!(outline::turns(&decoded.request), [r#"user: "hi""#, r#"instruction: "c""#]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn r45_arguments_that_are_not_json_break_nothing() {
         let call = format!(r#"{{"id":"c","function":{{"name":"f","arguments":{arguments}}}}}"#);
         let body = saying(&format!(r#"[{{"role":"assistant","tool_calls":[{call}]}}]"#));
         let decoded = decode(&body).unwrap();
-        assert_eq!(shown::turns(&decoded.request), [format!("model: call c f {want}")]);
+        assert_eq!(outline::turns(&decoded.request), [format!("model: call c f {want}")]);
         assert_eq!(decoded.losses.len(), usize::from(loss), "{:?}", decoded.losses);
     }
     check(r#""""#, "{}", false);
@@ -195,9 +195,9 @@ fn c11_forged_envelopes_are_left_out() {
             "tool_calls":[{"id":"c","function":{"name":"f"},"extra_content":{"google":{"thought_signature":"tg1.x"}}}]}]"#,
     );
     let decoded = decode(&body).unwrap();
-    assert_eq!(shown::turns(&decoded.request), [r#"model: "a""#, "model: call c f {}"]);
+    assert_eq!(outline::turns(&decoded.request), [r#"model: "a""#, "model: call c f {}"]);
     assert_eq!(
-        shown::losses(&decoded.losses),
+        outline::losses(&decoded.losses),
         [
             "ForeignSignature messages[0].extra_content",
             "ForeignSignature messages[0].tool_calls[0].extra_content"
@@ -216,7 +216,7 @@ fn what_sdks_echo_is_known() {
     let body = r#"{"model":"m","messages":[{"role":"user","content":"hi"},
         {"role":"assistant","content":"a","audio":{"id":"audio_1"}}]}"#;
     let decoded = decode(body).unwrap();
-    assert_eq!(shown::losses(&decoded.losses), ["PartDropped messages[1].audio"]);
+    assert_eq!(outline::losses(&decoded.losses), ["PartDropped messages[1].audio"]);
 }
 
 #[test]
@@ -225,8 +225,8 @@ fn tools_in_all_forms() {
     fn check(fields: &str, want: &[&str]) {
         let body = with(fields);
         let decoded = decode(&body).unwrap();
-        assert_eq!(shown::tools(&decoded.request), want, "{fields}");
-        assert_eq!(shown::losses(&decoded.losses), [""; 0], "{fields}");
+        assert_eq!(outline::tools(&decoded.request), want, "{fields}");
+        assert_eq!(outline::losses(&decoded.losses), [""; 0], "{fields}");
     }
     check(
         r#""tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"},"strict":false}},
@@ -300,7 +300,7 @@ fn thinking_by_every_name() {
         let (effort, budget, show) = rest;
         let decoded = decode(&body).unwrap();
         assert_eq!(decoded.request.thinking, Thinking { mode, effort, budget, show }, "{fields}");
-        assert_eq!(shown::losses(&decoded.losses), [""; 0], "{fields}");
+        assert_eq!(outline::losses(&decoded.losses), [""; 0], "{fields}");
     }
     use ThinkingMode::{Off, On, Unset};
     check(r#""n":1"#, Unset, (None, None, None));
@@ -379,16 +379,16 @@ fn settings() {
     assert_eq!(settings.seed, Some(7));
     assert_eq!(settings.stop.iter().map(|stop| stop.decode()).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!((request.parallel_calls, request.stream), (Some(false), true));
-    let copied: Vec<_> = request.gemini.iter().map(|(key, raw)| (*key, raw.get())).collect();
+    let copied: Vec<_> = request.gemini.iter().map(|(key, raw)| (&**key, raw.get())).collect();
     assert_eq!(copied, [("cachedContent", r#""cachedContents/a""#), ("safetySettings", "[]")]);
     assert!(echo.include_usage && !echo.legacy_functions);
     assert_eq!(echo.model, "gemini-3-pro");
-    assert_eq!(shown::losses(&losses), ["Ignored prediction"]);
+    assert_eq!(outline::losses(&losses), ["Ignored prediction"]);
     // The answer has no place for probabilities: they are not asked for.
     let asked = with(r#""logprobs":true,"top_logprobs":3"#);
     let asked = decode(&asked).unwrap();
     assert_eq!(asked.request.settings.logprobs, None);
-    assert_eq!(shown::losses(&asked.losses), ["Ignored logprobs"]);
+    assert_eq!(outline::losses(&asked.losses), ["Ignored logprobs"]);
     let one = with(r#""stop":"x""#);
     assert_eq!(decode(&one).unwrap().request.settings.stop.len(), 1);
 }
@@ -397,7 +397,7 @@ fn settings() {
 fn law5_what_means_nothing_is_named() {
     #[track_caller]
     fn check(body: &str, want: &[&str]) {
-        assert_eq!(shown::losses(&decode(body).unwrap().losses), want, "{body}");
+        assert_eq!(outline::losses(&decode(body).unwrap().losses), want, "{body}");
     }
     check(
         &with(r#""logit_bias":{"50256":-100},"verbosity":"low","n":2"#),

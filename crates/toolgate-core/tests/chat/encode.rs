@@ -2,24 +2,25 @@
 
 use serde_json::{Value, json};
 use toolgate_core::canon::{
-    Assembler, Call, CallInput, DecodeOptions, Encoder as _, Event, Failure, FailureKind, Finish,
-    FinishReason, Grammar, IdGen, Issuer, Media, MediaSource, ServerActivity, Signature, Sink as _,
-    Stamp, Start, ToolName, Usage,
+    Assembler, Backend, Call, CallInput, Encoder as _, Event, Failure, FailureKind, Finish,
+    FinishReason, Grammar, IdGen, Issuer, Media, MediaSource, Signature, Sink as _, Start,
+    ToolName, Usage,
 };
 use toolgate_core::chat::{self, Echo, ModelInfo, StreamEncoder};
-use toolgate_core::gemini::Backend;
+use toolgate_core::dialect::{DecodeOptions, Stamp};
 use toolgate_core::json::{Raw, Text};
 use toolgate_core::seal::Sealer;
+use toolgate_core::upstream::generate_content::{decode_activity, decode_grounding};
 
-use crate::grammar::{self, Seen};
-use crate::shown;
+use toolgate_testing::grammar::chat::{self as grammar, Seen};
+use toolgate_testing::outline;
 
 fn echo() -> Echo {
     Echo { model: "my-model".into(), ..Echo::default() }
 }
 
 fn stamp() -> Stamp {
-    Stamp { ids: IdGen::new(7), created: 1_700_000_000 }
+    Stamp::new(IdGen::new(7), 1_700_000_000)
 }
 
 fn text(words: &str) -> Event<'static> {
@@ -84,9 +85,11 @@ fn encode_all(events: &[Event<'_>], echo: &Echo, sealer: &Sealer) -> Seen {
         assert_eq!(whole.reasoning, seen.reasoning);
         assert_eq!(whole.calls, seen.calls);
         assert_eq!(whole.finish, seen.finish);
-        for key in ["tool_calls", "function_call", "annotations", "extra_content"] {
+        for key in ["tool_calls", "function_call", "extra_content"] {
             assert_eq!(whole.message.get(key), seen.message.get(key), "{key}");
         }
+        let none = Value::Array(Vec::new());
+        assert_eq!(whole.message["annotations"], *seen.message.get("annotations").unwrap_or(&none));
         if echo.include_usage {
             assert_eq!(whole.usage, seen.usage);
         }
@@ -230,13 +233,13 @@ fn legacy_clients_get_a_function_call() {
     );
 }
 
-/// What comes of a message when a client sends it back.
+/// The parts of a message that a client sends back.
 #[track_caller]
 fn echoed(message: &Value, sealer: &Sealer) -> Vec<String> {
     let body = json!({"model": "m", "messages": [message]}).to_string();
     let decoded = chat::decode_request(&body, &DecodeOptions { sealer }).unwrap();
-    assert_eq!(shown::losses(&decoded.losses), [""; 0]);
-    shown::turns(&decoded.request)
+    assert_eq!(outline::losses(&decoded.losses), [""; 0]);
+    outline::turns(&decoded.request)
 }
 
 #[test]
@@ -311,7 +314,7 @@ fn c8_server_side_parts_come_back_whole() {
         r#"{"toolCall":{"id":"s1","toolType":"GOOGLE_SEARCH_WEB"},"thoughtSignature":"SS=="}"#;
     let activity = |issuer| {
         let body = raw(r#"{"id":"s1"}"#);
-        Event::Server(ServerActivity { kind: "toolCall".into(), body, part: raw(part), issuer })
+        Event::Server(decode_activity("toolCall".into(), body, raw(part), issuer))
     };
     let seen = plain(&[
         activity(None),
@@ -360,10 +363,10 @@ fn pictures_are_markdown() {
 
 #[test]
 fn g3_grounding_becomes_citations() {
-    let grounding = Event::Grounding(raw(
+    let grounding = Event::Grounding(decode_grounding(raw(
         r#"{"groundingChunks":[{"web":{"uri":"https://a.test","title":"A"}}],
             "groundingSupports":[{"segment":{"startIndex":3,"endIndex":8,"text":"kühl"},"groundingChunkIndices":[0]}]}"#,
-    ));
+    )));
     let echo = Echo { citations: true, ..echo() };
     let pieces = [text("Es "), text("kühl."), grounding, finish(FinishReason::Stop)];
     let seen = encode(&pieces, &echo, &Sealer::default());
@@ -412,7 +415,7 @@ fn law8_debug_keeps_signatures_secret() {
     encoder.event(&signs(false, 0, "SECRET=="), &mut out);
     let part = raw(r#"{"toolCall":{},"thoughtSignature":"SECRET=="}"#);
     let kind = "toolCall".into();
-    let activity = ServerActivity { kind, body: raw("{}"), part, issuer: None };
+    let activity = decode_activity(kind, raw("{}"), part, None);
     encoder.event(&Event::Server(activity), &mut out);
     assert!(!format!("{encoder:?}").contains("SECRET"));
 }
@@ -469,7 +472,7 @@ fn models() {
 proptest::proptest! {
     #[test]
     fn law4_every_stream_follows_the_grammar(
-        events in crate::events::events(),
+        events in toolgate_testing::events::events(),
         include_usage: bool,
         legacy_functions: bool,
         citations: bool,
@@ -480,5 +483,36 @@ proptest::proptest! {
         if seen.error.is_none() {
             echoed(&seen.message, &sealer);
         }
+    }
+}
+
+#[test]
+fn several_candidates_are_several_choices() {
+    let mut other = Assembler::default();
+    for event in [
+        Event::Start(Start::default()),
+        text("I look."),
+        call("tgB", "look", r#"{"at":2}"#, Some("sigB")),
+        finish(FinishReason::ToolCalls),
+    ] {
+        other.event(&event);
+    }
+    let candidates = vec![other.finish().unwrap()];
+    let end = Event::Finish(Finish { candidates, ..Finish::default() });
+    let events = [Event::Start(Start::default()), text("It "), text("passes."), end];
+    let echo = Echo { include_usage: true, ..echo() };
+    let streamed = encode_all(&events, &echo, &Sealer::default());
+    let mut whole = Assembler::default();
+    events.iter().for_each(|event| whole.event(event));
+    let body = chat::encode_response(&whole.finish().unwrap(), &echo, &stamp(), &Sealer::default());
+    for seen in [streamed, grammar::check_response(&body)] {
+        assert_eq!(seen.content.as_deref(), Some("It passes."));
+        assert_eq!(seen.finish.as_deref(), Some("stop"));
+        let [other] = seen.others.as_slice() else { panic!("{seen:?}") };
+        assert_eq!(other.content.as_deref(), Some("I look."));
+        assert_eq!(other.calls[0].2, "look");
+        assert_eq!(other.finish.as_deref(), Some("tool_calls"));
+        let carried = &other.message["tool_calls"][0]["extra_content"]["google"];
+        assert!(carried["thought_signature"].is_string(), "{other:?}");
     }
 }

@@ -1,10 +1,9 @@
 //! Calls: names, arguments, pieces.
 
 use toolgate_core::canon::{Item, ToolName};
-use toolgate_core::gemini::upstream::AnswerFunction;
-use toolgate_core::gemini::{ToolEntry, ToolInput};
+use toolgate_core::upstream::generate_content::{AnswerFunction, ToolEntry, ToolInput};
 
-use crate::support::{candidate, check, check_with, decode, exchange, stream};
+use toolgate_testing::decoding::{candidate, check, check_with, decode, exchange, stream};
 
 #[test]
 fn b4_names_are_mended() {

@@ -1,6 +1,7 @@
 //! Law 3: however a stream is cut, the events are the same.
 
-use crate::support::{decode, exchange, golden};
+use toolgate_testing::decoding::{decode, exchange};
+use toolgate_testing::golden;
 
 fn golden_files() -> Vec<String> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
@@ -36,14 +37,14 @@ fn check(name: &str, bytes: &[u8]) {
 #[test]
 fn law3_golden_files() {
     for file in golden_files() {
-        check(&file, &golden(&file));
+        check(&file, &golden::file(&file));
     }
 }
 
 #[test]
 fn d6_other_line_ends_and_the_array_form() {
     for name in ["parallel", "d6", "error_mid_bare", "server_search"] {
-        let stream = String::from_utf8(golden(&format!("stream/{name}.gemini.sse"))).unwrap();
+        let stream = String::from_utf8(golden::file(&format!("stream/{name}.gemini.sse"))).unwrap();
         let whole = decode(&exchange(), &[stream.as_bytes()]).events;
         let frames: Vec<&str> = stream
             .split("\r\n\r\n")
@@ -101,7 +102,8 @@ fn d7_five_megabytes_take_linear_time() {
 fn count(pieces: &[&[u8]]) -> usize {
     use toolgate_core::canon::{Event, IdGen};
     let exchange = std::sync::Arc::new(exchange());
-    let mut decoder = toolgate_core::gemini::StreamDecoder::new(exchange, IdGen::new(1));
+    let mut decoder =
+        toolgate_core::upstream::generate_content::StreamDecoder::new(exchange, IdGen::new(1));
     let mut events = 0;
     let mut sink = |_: &Event<'_>| events += 1;
     for piece in pieces {

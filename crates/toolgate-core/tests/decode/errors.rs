@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 use toolgate_core::canon::FailureKind::{self, *};
-use toolgate_core::gemini::decode_error;
+use toolgate_core::upstream::generate_content::decode_error;
 
-use crate::support::golden;
+use toolgate_testing::golden;
 
 #[track_caller]
 fn check(case: &str, kind: FailureKind, retry_after_ms: Option<u64>) {
-    let case: Value = serde_json::from_slice(&golden(&format!("error/{case}.json"))).unwrap();
+    let case: Value = serde_json::from_slice(&golden::file(&format!("error/{case}.json"))).unwrap();
     let status = u16::try_from(case["status"].as_u64().unwrap()).unwrap();
     let body = case["body"].to_string();
     let failure = decode_error(status, body.as_bytes());

@@ -1,16 +1,17 @@
 //! Every golden answer, streamed and as one body.
 
-use crate::support::{decode, exchange, golden, shown};
+use toolgate_testing::decoding::{decode, exchange, shown};
+use toolgate_testing::golden;
 
 /// The stream, and the twin where there is one, decode to `want`.
 #[track_caller]
 fn check(scenario: &str, has_twin: bool, want: &[&str]) {
     let exchange = exchange();
-    let stream = golden(&format!("stream/{scenario}.gemini.sse"));
+    let stream = golden::file(&format!("stream/{scenario}.gemini.sse"));
     let streamed = decode(&exchange, &[&stream]);
     assert_eq!(shown(streamed.answer.clone().finish()), want);
     if has_twin {
-        let body = golden(&format!("unary/{scenario}.gemini.json"));
+        let body = golden::file(&format!("unary/{scenario}.gemini.json"));
         let whole = decode(&exchange, &[&body]).answer.finish();
         assert_eq!(shown(whole.clone()), want, "unary");
         if let (Ok(streamed), Ok(whole)) = (streamed.answer.finish(), whole) {
@@ -195,7 +196,7 @@ fn d12_errors_in_the_middle_and_a_cut() {
     check("error_mid_bare", false, &["fail Overloaded"]);
     check("error_mid_framed", false, &["fail RateLimited"]);
     check("cut", false, &["fail Cut"]);
-    let watch = decode(&exchange(), &[&golden("stream/error_mid_framed.gemini.sse")]);
+    let watch = decode(&exchange(), &[&golden::file("stream/error_mid_framed.gemini.sse")]);
     let failure = watch.answer.finish().unwrap_err();
     assert_eq!((failure.retry_after_ms, failure.upstream_status), (Some(12_000), Some(429)));
     assert_eq!(watch.events.len(), 4, "the texts come before the failure");
@@ -204,12 +205,14 @@ fn d12_errors_in_the_middle_and_a_cut() {
 #[test]
 fn i6_max_tokens_mid_call() {
     let exchange = exchange();
-    let answer = decode(&exchange, &[&golden("stream/max_tokens_mid_call.gemini.sse")]).answer;
+    let answer =
+        decode(&exchange, &[&golden::file("stream/max_tokens_mid_call.gemini.sse")]).answer;
     assert_eq!(
         shown(answer.finish()),
         [r#"text "I will write it down.""#, "finish MaxTokens", "CallDropped calls[0]"]
     );
-    let answer = decode(&exchange, &[&golden("unary/max_tokens_mid_call.gemini.json")]).answer;
+    let answer =
+        decode(&exchange, &[&golden::file("unary/max_tokens_mid_call.gemini.json")]).answer;
     assert_eq!(shown(answer.finish()), [r#"text "I will write it down.""#, "finish MaxTokens"]);
 }
 
@@ -227,7 +230,7 @@ fn c8_server_search() {
             "finish Stop",
         ],
     );
-    let answer = decode(&exchange(), &[&golden("stream/server_search.gemini.sse")]).answer;
+    let answer = decode(&exchange(), &[&golden::file("stream/server_search.gemini.sse")]).answer;
     let answer = answer.finish().unwrap();
     let toolgate_core::canon::Item::Server(activity) = &answer.items[0] else { panic!() };
     assert!(activity.part.get().contains("thoughtSignature"), "the part goes back whole");

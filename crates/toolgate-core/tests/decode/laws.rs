@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::chunks::{chunk, json};
-use crate::support::{decode, exchange, exchange_of};
+use toolgate_testing::chunks::{chunk, json};
+use toolgate_testing::decoding::{decode, exchange, exchange_of};
 
 fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
@@ -129,14 +129,14 @@ proptest! {
         prop_assert_eq!(decode(&exchange(), &[array.as_bytes()]).events.len(), events);
     }
 
-    /// What fits is left alone, what is mended fits, and mending twice changes nothing more.
+    /// Valid arguments are left alone, repaired ones are valid, and a second repair changes nothing.
     #[test]
     fn law6_arguments_of_any_schema(schema in schema(), args in json()) {
         use toolgate_core::canon::LossCode;
         use toolgate_core::json::Raw;
         let schema = serde_json::json!({"properties": {"todos": schema, "command": {"type": "string"}}, "required": ["todos"], "$defs": {"self": schema}});
         let entry = exchange_of(&[serde_json::json!({"name": "x", "input_schema": schema})]);
-        let toolgate_core::gemini::ToolInput::Json(checker) = &entry.tools[0].input else { unreachable!() };
+        let toolgate_core::upstream::generate_content::ToolInput::Json(checker) = &entry.tools[0].input else { unreachable!() };
         let args = Raw::of(&serde_json::json!({"command": " x", "todos": args})).unwrap();
         let checked = checker.check(args.clone());
         let violations = checked.losses.iter().filter(|it| it.code == LossCode::ArgumentViolation).count();

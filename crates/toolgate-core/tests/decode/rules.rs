@@ -1,12 +1,12 @@
-//! What Gemini says, and how it ends.
+//! Answers of Gemini, and their ends.
 
 use std::sync::Arc;
 
-use toolgate_core::canon::{Event, Failure, FailureKind, IdGen, Item};
-use toolgate_core::gemini::{Backend, StreamDecoder};
+use toolgate_core::canon::{Backend, Event, Failure, FailureKind, IdGen, Item};
 use toolgate_core::sse::MAX_FRAME;
+use toolgate_core::upstream::generate_content::StreamDecoder;
 
-use crate::support::{Watch, candidate, check, decode, exchange, shown, stream};
+use toolgate_testing::decoding::{Watch, candidate, check, decode, exchange, shown, stream};
 
 /// A whole body decodes to `want`.
 #[track_caller]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use toolgate_core::gemini::upstream::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 
 const PLACEHOLDER: &str = "skip_thought_signature_validator";
 const DATA: [&str; 9] = [
@@ -182,7 +182,8 @@ fn check_config(body: &Value, version: u32) -> Result<(), String> {
     // A budget is still taken by models that want a level, if it is one.
     let is_one = |budget: &Value| budget.as_i64().is_some_and(|budget| budget > 0);
     ensure(budget.is_none_or(|it| version < 300 || is_one(it)), "no budget for a level")?;
-    ensure(config["candidateCount"].as_i64().unwrap_or(1) == 1, "several candidates")?;
+    let candidates = config["candidateCount"].as_i64().unwrap_or(1);
+    ensure(candidates == 1 || version < 300 && candidates <= 8, "several candidates")?;
     ensure(config["maxOutputTokens"].as_i64().unwrap_or(1) > 0, "no tokens")?;
     let stops = config["stopSequences"].as_array().map_or(0, Vec::len);
     ensure(stops <= 5, "too many stop sequences")?;

@@ -1,12 +1,12 @@
 //! Conversations that clients really send, and what Gemini gets of them.
 
 use serde_json::json;
-use toolgate_core::canon::{LossCode, Part, Request, Role, ToolName, Turn};
-use toolgate_core::gemini::upstream::{
-    Backend, EncodeOptions, Target, encode_count_tokens, encode_request,
-};
+use toolgate_core::canon::{Backend, LossCode, Part, Request, Role, Target, ToolName, Turn};
 use toolgate_core::json::Text;
 use toolgate_core::schema::Cache;
+use toolgate_core::upstream::generate_content::{
+    EncodeOptions, encode_count_tokens, encode_request,
+};
 
 use crate::support::{
     NEW, OLD, a_result, asks, call, codes, contents, dev, encode, instruction, model, named_result,
@@ -51,7 +51,7 @@ fn e1_every_call_gets_one_response_in_call_order() {
         "user: text | model: a b c | user: =a! =b! =c! | user: text",
         &[LossCode::MissingResult; 3],
     );
-    // One of a call that nobody made.
+    // The result of a call that is not in the history.
     check(
         vec![
             hi(),
@@ -432,7 +432,7 @@ fn c3_c5_ids_that_clients_changed_are_still_found() {
         "user: text | model: a b | user: =a =b",
         &[LossCode::Changed, LossCode::Changed],
     );
-    // Uneven: nobody knows which.
+    // Uneven: the pairing is unknown.
     check(
         vec![
             hi(),
@@ -530,7 +530,7 @@ fn counting_tokens_takes_another_form_on_each_back_end() {
         tool_choice: toolgate_core::canon::ToolChoice::Auto,
         ..asks("Go.")
     };
-    request.gemini = vec![("safetySettings", raw("[]"))];
+    request.gemini = vec![("safetySettings".into(), raw("[]"))];
     let count = |target: &Target| -> serde_json::Value {
         let encoded = encode_count_tokens(&request, target, &options).unwrap();
         serde_json::from_slice(&encoded.body).unwrap()

@@ -1,8 +1,8 @@
 //! A refused request is not sent again as it was.
 
 use toolgate_core::canon::{Request, ToolName};
-use toolgate_core::gemini::upstream::{EncodeOptions, Learned, encode_request};
 use toolgate_core::schema::Cache;
+use toolgate_core::upstream::generate_content::{EncodeOptions, Learned, encode_request};
 
 use crate::support::{NEW, asks, dev, encode, tool};
 

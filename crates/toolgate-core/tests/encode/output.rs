@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use toolgate_core::canon::{
     LossCode, OutputFormat, Request, SchemaForm, ServerTool, Tool, ToolChoice, ToolName,
 };
-use toolgate_core::gemini::upstream::{AnswerFunction, Encoded};
 use toolgate_core::json::Text;
+use toolgate_core::upstream::generate_content::{AnswerFunction, Encoded};
 
 use crate::support::{
     NEW, OLD, asks, call, codes, dev, encode, model, raw, says, text, tool, user,
@@ -64,7 +64,7 @@ fn an_answer_need_not_be_an_object() {
     let schema: Value = serde_json::from_str(list).unwrap();
     assert_eq!(body["generationConfig"]["responseJsonSchema"], schema);
     assert_eq!(codes(&encoded), []);
-    // Unions and `null` at the root stay what they are.
+    // Unions and `null` at the root are kept.
     for schema in [
         r#"{"anyOf":[{"type":"array","items":{"type":"integer"}},{"type":"object","properties":{"a":{"type":"string"}}}]}"#,
         r#"{"anyOf":[{"type":"object","properties":{"a":{}},"required":["a"]},{"type":"object","properties":{"b":{}},"required":["b"]}]}"#,
@@ -78,7 +78,7 @@ fn an_answer_need_not_be_an_object() {
             assert_eq!(codes(&encoded), []);
         }
     }
-    // What the schema can no longer say, its own description says.
+    // Keywords that the schema loses are put into its description.
     let odd = r#"{"type":"object","description":"A place.","properties":{"a":{"type":"string"}},"if":{"required":["a"]},"then":{"minProperties":2},"dependentRequired":{"a":["b"]},"minProperties":1,"patternProperties":{"^x":{"type":"string"}}}"#;
     let (body, _) = ask(NEW, form(odd), vec![], ToolChoice::Unset);
     let said = body["generationConfig"]["responseJsonSchema"]["description"].as_str().unwrap();
@@ -160,7 +160,7 @@ fn before_3_a_function_takes_the_answer() {
     let (body, _) = ask(OLD, form(SCHEMA), vec![tool("a"), tool("b")], only);
     let calling = &body["toolConfig"]["functionCallingConfig"];
     assert_eq!(calling["allowedFunctionNames"], json!(["b", "final_answer"]));
-    // Whoever has the name keeps it, in history too.
+    // A tool that has the name keeps it, in history too.
     let request = Request {
         output: form(SCHEMA),
         tools: vec![tool("a"), tool("final_answer")],

@@ -1,6 +1,7 @@
 //! The matrix of models.
 
-use toolgate_core::gemini::upstream::{Backend, Generation, Mixing, Profile, ThinkingControl};
+use toolgate_core::canon::Backend;
+use toolgate_core::upstream::generate_content::{Generation, Mixing, Profile, ThinkingControl};
 
 use crate::support::{dev, vertex};
 
@@ -118,7 +119,7 @@ fn thinking_is_steered_in_three_ways() {
         ("gemini-4-argon", level(false)),
     ] {
         for backend in [Backend::Developer, Backend::Vertex] {
-            let target = toolgate_core::gemini::Target { model: model.to_owned(), backend };
+            let target = toolgate_core::canon::Target { model: model.to_owned(), backend };
             assert_eq!(Profile::of(&target).thinking, want, "{model}");
         }
     }

@@ -1,19 +1,19 @@
-//! Whatever a client sends, Gemini gets what it accepts, and the same thing twice.
+//! Every request is encoded so that Gemini accepts it, and twice to the same bytes.
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use toolgate_core::canon::{
-    Call, CallInput, Effort, Function, Issuer, MediaSource, OutputFormat, Part, Request,
-    ResultPart, Role, SchemaForm, ServerTool, Settings, Signature, Thinking, ThinkingMode, Tool,
-    ToolChoice, ToolName, ToolResult, Turn,
-};
-use toolgate_core::gemini::upstream::{
-    Backend, EncodeOptions, Learned, SchemaPolicy, Target, encode_count_tokens, encode_request,
+    Backend, Call, CallInput, Effort, Function, Issuer, MediaSource, OutputFormat, Part, Request,
+    ResultPart, Role, SchemaForm, ServerTool, Settings, Signature, Target, Thinking, ThinkingMode,
+    Tool, ToolChoice, ToolName, ToolResult, Turn,
 };
 use toolgate_core::json::Text;
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::{Envelope, Sealed};
+use toolgate_core::upstream::generate_content::{
+    EncodeOptions, Learned, SchemaPolicy, encode_count_tokens, encode_request,
+};
 
 use crate::checker;
 use crate::support::{picture, raw};

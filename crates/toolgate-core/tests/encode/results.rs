@@ -1,12 +1,13 @@
-//! What tools said and what they were given, byte by byte.
+//! Results and arguments of tools, byte by byte.
 
 use serde_json::{Value, json};
 use toolgate_core::canon::{
-    CallInput, LossCode, Media, MediaSource, Part, Request, ResultPart, ToolName, ToolResult,
+    CallInput, LossCode, Media, MediaSource, Part, Request, ResultPart, Target, ToolName,
+    ToolResult,
 };
-use toolgate_core::gemini::upstream::{EncodeOptions, Learned, Target};
 use toolgate_core::json::Text;
 use toolgate_core::schema::Cache;
+use toolgate_core::upstream::generate_content::{EncodeOptions, Learned};
 
 use crate::support::{
     NEW, OLD, a_call, a_result, call, codes, contents, dev, encode, encode_with, model, picture,
@@ -97,7 +98,7 @@ fn r92_r116_a_result_bears_the_name_of_its_call() {
         user(vec![text("Go.")]),
         model(vec![call("1", "a", "{}"), call("2", "b", "{}")]),
         user(vec![
-            // What the result itself calls its tool does not count.
+            // The tool's name in the result itself does not count.
             Part::Result(ToolResult {
                 tool: Some(ToolName::plain("something_else")),
                 ..a_result("2", Vec::new())

@@ -1,8 +1,7 @@
 //! `generationConfig`.
 
 use serde_json::{Value, json};
-use toolgate_core::canon::{Effort, LossCode, Request, Settings, Thinking, ThinkingMode};
-use toolgate_core::gemini::upstream::Target;
+use toolgate_core::canon::{Effort, LossCode, Request, Settings, Target, Thinking, ThinkingMode};
 use toolgate_core::json::Text;
 
 use crate::support::{NEW, OLD, asks, codes, dev, encode, raw, refuse, vertex};
@@ -94,12 +93,14 @@ fn what_a_model_refuses_is_left_out_and_said() {
         ..Settings::default()
     };
     let losses = [LossCode::Ignored, LossCode::Ignored, LossCode::Changed];
-    check(settings.clone(), &dev(OLD), &Value::Null, &losses);
+    check(settings.clone(), &dev(OLD), &json!({"candidateCount": 3}), &losses[..2]);
     check(settings.clone(), &dev(NEW), &Value::Null, &losses);
     let want = json!({
         "presencePenalty": 0.5, "frequencyPenalty": 0, "responseLogprobs": true, "logprobs": 20,
     });
     check(settings, &vertex(NEW), &want, &[LossCode::Changed]);
+    let many = Settings { candidates: Some(20), ..Settings::default() };
+    check(many, &dev(OLD), &json!({"candidateCount": 8}), &[LossCode::Changed]);
     let one = Settings { candidates: Some(1), ..Settings::default() };
     check(one, &dev(NEW), &Value::Null, &[]);
 }

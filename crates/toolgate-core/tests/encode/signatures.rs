@@ -1,9 +1,11 @@
 //! Thought signatures on their way back.
 
-use toolgate_core::canon::{Call, LossCode, Losses, Part, Request, Signature, ToolName, Turn};
-use toolgate_core::gemini::upstream::{Backend, SignatureCount, Target};
+use toolgate_core::canon::{
+    Backend, Call, LossCode, Losses, Part, Request, Signature, Target, ToolName, Turn,
+};
 use toolgate_core::json::Text;
 use toolgate_core::seal::{Envelope, Sealed};
+use toolgate_core::upstream::generate_content::SignatureCount;
 
 use crate::support::{
     NEW, OLD, a_call, call, codes, contents, dev, encode, issuer, model, raw, result, says, shape,

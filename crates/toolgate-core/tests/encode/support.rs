@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 use toolgate_core::canon::{
-    BadRequest, Call, CallInput, Function, Issuer, LossCode, Media, MediaSource, Part, Request,
-    ResultPart, Role, SchemaForm, Signature, Tool, ToolName, ToolResult, Turn,
+    Backend, BadRequest, Call, CallInput, Function, Issuer, LossCode, Media, MediaSource, Part,
+    Request, ResultPart, Role, SchemaForm, Signature, Target, Tool, ToolName, ToolResult, Turn,
 };
-use toolgate_core::gemini::upstream::{Backend, EncodeOptions, Encoded, Target, encode_request};
 use toolgate_core::json::{Raw, Text};
 use toolgate_core::schema::Cache;
+use toolgate_core::upstream::generate_content::{EncodeOptions, Encoded, encode_request};
 
 use crate::checker;
 

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use toolgate_core::canon::{
-    Function, Loss, LossCode, OutputFormat, Request, SchemaForm, ServerTool, Tool, ToolChoice,
-    ToolName,
-};
-use toolgate_core::gemini::upstream::{
-    EncodeOptions, Learned, SchemaPolicy, Target, ToolInput, encode_request,
+    Function, Loss, LossCode, OutputFormat, Request, SchemaForm, ServerTool, Target, Tool,
+    ToolChoice, ToolName,
 };
 use toolgate_core::json::Text;
 use toolgate_core::schema::{Cache, Emit, Placement};
+use toolgate_core::upstream::generate_content::{
+    EncodeOptions, Learned, SchemaPolicy, ToolInput, encode_request,
+};
 
 use crate::support::{
     NEW, OLD, asks, call, codes, dev, encode, encode_with, function, model, raw, result, says,
@@ -96,7 +96,7 @@ fn r8_the_body_is_camel_case_and_in_a_fixed_order() {
     let mut request = with(vec![tool("a")], ToolChoice::Auto);
     request.system = vec![Text::new("Be brief.")];
     request.settings.max_output_tokens = Some(10);
-    request.gemini = vec![("safetySettings", raw("[]"))];
+    request.gemini = vec![("safetySettings".into(), raw("[]"))];
     let (_, encoded) = encode(&request, &dev(NEW));
     let body: serde_json::Map<String, Value> = serde_json::from_slice(&encoded.body).unwrap();
     let keys: Vec<_> = body.keys().collect();
@@ -276,7 +276,7 @@ fn deferred_tools_are_not_declared_and_513_are_too_many() {
     let (body, encoded) = encode(&with(many, ToolChoice::Unset), &dev(NEW));
     assert_eq!(declared(&body).len(), 512);
     assert_eq!(codes(&encoded), [LossCode::ToolDropped; 3]);
-    // What the client's choice names is not among those that go.
+    // The tool that the client chose is not among the dropped ones.
     for choice in [one("t514"), allowed(true, &["t513", "t514"]), allowed(false, &["t514"])] {
         let many = (0..515).map(|number| tool(&format!("t{number}"))).collect();
         let (body, encoded) = encode(&with(many, choice), &dev(NEW));
@@ -458,7 +458,7 @@ fn g2_g4_allowed_tools_hold_for_geminis_own_tools_too() {
 #[test]
 fn r20_geminis_own_mode_stays_what_it_is() {
     let own = |tool_choice| Request {
-        gemini: vec![("toolConfig.functionCallingConfig.mode", raw(r#""VALIDATED""#))],
+        gemini: vec![("toolConfig.functionCallingConfig.mode".into(), raw(r#""VALIDATED""#))],
         ..with(vec![tool("a"), tool("b")], tool_choice)
     };
     for (choice, mode) in [(ToolChoice::Auto, "VALIDATED"), (ToolChoice::None, "NONE")] {
@@ -479,11 +479,11 @@ fn one_call_at_a_time_is_left_to_the_decoder() {
 fn r100_a_gemini_clients_own_config_is_kept() {
     let mut request = with(vec![tool("a")], ToolChoice::Auto);
     request.gemini = vec![
-        ("toolConfig.retrievalConfig", raw(r#"{"languageCode":"de"}"#)),
-        ("toolConfig.streamFunctionCallArguments", raw("true")),
-        ("labels", raw(r#"{"team":"x"}"#)),
-        ("store", raw("true")),
-        ("cachedContent", raw("null")),
+        ("toolConfig.retrievalConfig".into(), raw(r#"{"languageCode":"de"}"#)),
+        ("toolConfig.streamFunctionCallArguments".into(), raw("true")),
+        ("labels".into(), raw(r#"{"team":"x"}"#)),
+        ("store".into(), raw("true")),
+        ("cachedContent".into(), raw("null")),
     ];
     let (body, encoded) = encode(&request, &vertex(NEW));
     assert_eq!(body["toolConfig"]["retrievalConfig"]["languageCode"], "de");

@@ -2,19 +2,20 @@
 
 use serde_json::{Value, json};
 use toolgate_core::canon::{
-    Assembler, Call, CallInput, DecodeOptions, Encoder as _, Event, Failure, FailureKind, Finish,
-    FinishReason, Grammar, IdGen, Media, MediaSource, ServerActivity, Signature, Sink as _, Stamp,
-    Start, ToolName, Usage,
+    Assembler, Call, CallInput, Encoder as _, Event, Failure, FailureKind, Finish, FinishReason,
+    Grammar, IdGen, Media, MediaSource, Signature, Sink as _, Start, ToolName, Usage,
 };
+use toolgate_core::dialect::{DecodeOptions, Stamp};
 use toolgate_core::gemini::{self, Echo, Framing, StreamEncoder};
 use toolgate_core::json::{Raw, Text};
 use toolgate_core::seal::Sealer;
+use toolgate_core::upstream::generate_content::{decode_activity, decode_grounding};
 
-use crate::grammar::{self, Seen};
-use crate::shown;
+use toolgate_testing::grammar::gemini::{self as grammar, Seen};
+use toolgate_testing::outline;
 
 fn stamp() -> Stamp {
-    Stamp { ids: IdGen::new(7), created: 1_700_000_000 }
+    Stamp::new(IdGen::new(7), 1_700_000_000)
 }
 
 fn text(words: &str) -> Event<'static> {
@@ -60,7 +61,7 @@ fn stream(pieces: &[Event<'_>], framing: Framing) -> Vec<u8> {
     out
 }
 
-/// Encodes events in all three ways: both streams say the same, and a whole answer says what they
+/// Encodes events in all three ways: both streams have the same content, and a whole answer has it
 /// say together.
 #[track_caller]
 fn encode(pieces: &[Event<'_>]) -> (Seen, Option<Seen>) {
@@ -176,7 +177,7 @@ fn c7_signatures_stay_with_their_part() {
 fn what_is_sent_can_be_sent_back() {
     let part = r#"{"toolCall":{"id":"s1"},"thoughtSignature":"SS=="}"#;
     let kind = "toolCall".into();
-    let server = ServerActivity { kind, body: raw("{}"), part: raw(part), issuer: None };
+    let server = decode_activity(kind, raw("{}"), raw(part), None);
     let picture = Media {
         mime: Some("image/png".into()),
         source: MediaSource::Inline(Text::new("iV")),
@@ -194,7 +195,7 @@ fn what_is_sent_can_be_sent_back() {
     let decoded =
         gemini::decode_request(&body, "m", false, &DecodeOptions { sealer: &sealer }).unwrap();
     assert_eq!(
-        shown::turns(&decoded.request),
+        outline::turns(&decoded.request),
         [
             format!("model: gemini {part}"),
             r#"model: media image/png inline "iV" thoughtSignature="PP==""#.to_owned(),
@@ -202,8 +203,8 @@ fn what_is_sent_can_be_sent_back() {
             r#"model: """#.to_owned(),
         ],
     );
-    assert_eq!(shown::tools(&decoded.request), [""; 0]);
-    assert_eq!(shown::losses(&decoded.losses), [""; 0]);
+    assert_eq!(outline::tools(&decoded.request), [""; 0]);
+    assert_eq!(outline::losses(&decoded.losses), [""; 0]);
 }
 
 #[test]
@@ -270,8 +271,8 @@ fn g3_grounding_is_passed_on() {
     let more = r#"{"webSearchQueries":["b"],"groundingChunks":[],"searchEntryPoint":{"renderedContent":"x"}}"#;
     let (sse, whole) = encode(&[
         text("a"),
-        Event::Grounding(raw(first)),
-        Event::Grounding(raw(more)),
+        Event::Grounding(decode_grounding(raw(first))),
+        Event::Grounding(decode_grounding(raw(more))),
         finish(FinishReason::Stop),
     ]);
     assert_eq!(sse.grounding.len(), 2);
@@ -280,7 +281,11 @@ fn g3_grounding_is_passed_on() {
         [json!({"webSearchQueries":["a","b"],"groundingChunks":[{"web":{"uri":"https://a.test"}}],
                 "searchEntryPoint":{"renderedContent":"x"}})],
     );
-    let (_, whole) = encode(&[text("a"), Event::Grounding(raw(first)), finish(FinishReason::Stop)]);
+    let (_, whole) = encode(&[
+        text("a"),
+        Event::Grounding(decode_grounding(raw(first))),
+        finish(FinishReason::Stop),
+    ]);
     assert_eq!(whole.unwrap().grounding, [serde_json::from_str::<Value>(first).unwrap()]);
 }
 
@@ -399,7 +404,7 @@ fn what_google_said_is_passed_on_unchanged() {
 
 proptest::proptest! {
     #[test]
-    fn law4_every_stream_follows_the_grammar(events in crate::events::events()) {
+    fn law4_every_stream_follows_the_grammar(events in toolgate_testing::events::events()) {
         let (seen, _) = encode_all(&events);
         let body = json!({"contents": [{"role": "model", "parts": seen.parts}]}).to_string();
         let sealer = Sealer::default();

@@ -6,6 +6,7 @@ use toolgate_core::canon::{Call, CallInput, Encoder as _, Event};
 use toolgate_core::json::Text;
 use toolgate_core::responses::StreamEncoder;
 use toolgate_core::seal::Sealer;
+use toolgate_core::upstream::generate_content::decode_grounding;
 
 use super::{call, curious, grammar, raw, signed, stamp, start, stop, text, thought};
 
@@ -21,7 +22,7 @@ fn the_checker_finds_faults() {
         signed("tga", "f", r#"{"n":1}"#),
         text("J"),
         text("a"),
-        Event::Grounding(raw(metadata)),
+        Event::Grounding(decode_grounding(raw(metadata))),
         Event::Call(Call { input: CallInput::Text(Text::new("x")), ..call("tgb", "g", "{}") }),
         stop(),
     ];
@@ -32,7 +33,7 @@ fn the_checker_finds_faults() {
     }
     let whole = String::from_utf8(out).unwrap();
     let frames: Vec<&str> = whole.split_inclusive("\n\n").collect();
-    // Numbered anew, so that only what is said is wrong.
+    // Renumbered, so that only the content is wrong.
     let is_right = |frames: &[&str]| {
         let mut numbered = String::new();
         for (number, frame) in frames.iter().enumerate() {

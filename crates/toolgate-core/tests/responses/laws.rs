@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_core::canon::{
-    CallInput, DecodeOptions, Event, Failure, FailureKind, FinishReason, Media, MediaSource,
-    ServerActivity,
+    CallInput, Event, Failure, FailureKind, FinishReason, Media, MediaSource,
 };
+use toolgate_core::dialect::DecodeOptions;
 use toolgate_core::json::{Raw, Text};
-use toolgate_core::responses::{Amendment, Echo, amend, decode_request};
+use toolgate_core::responses::{Echo, Stored, StoredItems, decode_request, parse_request};
 use toolgate_core::seal::Sealer;
+use toolgate_core::upstream::generate_content::{decode_activity, decode_grounding};
 
 use super::{call, curious, echo_of, encode, finish, issuer, raw, signature, start};
 
@@ -93,10 +94,10 @@ fn events<'a>(steps: &'a [Step], ids: &'a [String], end: Option<FinishReason>) -
             Step::Server(kind, part) => {
                 let body = raw(part).fields().unwrap().get(kind).unwrap().clone().into_owned();
                 let (kind, part) = ((*kind).into(), raw(part));
-                let activity = ServerActivity { kind, body, part, issuer: None };
+                let activity = decode_activity(kind, body, part, None);
                 (Event::Server(activity), (false, 0))
             }
-            Step::Grounding => (Event::Grounding(raw(metadata)), (false, 0)),
+            Step::Grounding => (Event::Grounding(decode_grounding(raw(metadata))), (false, 0)),
             Step::Media => {
                 let modifiers = vec![("thoughtSignature".into(), raw("\"s\""))];
                 let media = Media {
@@ -198,7 +199,7 @@ proptest! {
         encode(&events(&steps, &ids, end), &echo);
     }
 
-    /// Nothing that a client sends makes the decoder panic, and what it refuses it locates.
+    /// No request makes the decoder panic, and every refusal names its place.
     #[test]
     fn nothing_panics(
         items in prop::collection::vec(item(), 0..4),
@@ -213,14 +214,15 @@ proptest! {
         if let Err(bad) = decode_request(&body, &options) {
             prop_assert!(!bad.at.is_empty(), "{bad}");
         }
-        let _ = amend(&body, &Amendment::default());
+        let stored = Stored { items: vec![StoredItems::Input(&body)], ..Stored::default() };
+        let _ = parse_request(&body).map(|parsed| parsed.decode(&stored, &options));
         let cut = body.get(..cut.min(body.len())).unwrap_or(&body);
         prop_assert_eq!(decode_request(cut, &options).is_err(), cut.len() < body.len()
             || decode_request(&body, &options).is_err());
     }
 }
 
-/// What a client sends as arguments reaches the request as it was written.
+/// Arguments reach the request as they were written.
 #[test]
 fn law6_arguments_are_not_touched() {
     let arguments = r#"{"title":"a","$ref":1.50,"é":"\u00e9","z":[1e3,{"const":2}],"a":null}"#;

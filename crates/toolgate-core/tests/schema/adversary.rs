@@ -205,7 +205,7 @@ pub(crate) fn keyword_families(part: usize) -> Vec<Family> {
             property(&format!("{}{{}}{}", open.repeat(levels), "]}".repeat(levels)))
         }));
         families.push(Family::new("depth of siblings and unions", name, move |size| {
-            // Every level doubles what is inside, up to the limit of copies.
+            // Every level doubles its content, up to the limit of copies.
             let levels = 10 + size / 50;
             let value = value(name, 3);
             let branches = r#""anyOf":[{"type":"object"},{"title":"x"}]"#;

@@ -10,9 +10,9 @@
 
 mod adversary;
 mod cases;
-mod generate;
 mod growth;
 mod monsters;
+mod nothing_silent;
 mod properties;
 mod report;
 mod rules;

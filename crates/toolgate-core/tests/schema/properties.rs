@@ -1,4 +1,4 @@
-//! Random schemas: whatever comes in, what goes out is something that Gemini takes.
+//! Random schemas: every input compiles to a schema that Gemini accepts.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -6,9 +6,9 @@ use toolgate_core::canon::SchemaForm;
 use toolgate_core::schema::Emit;
 
 use crate::compiled;
-use crate::generate::{name, schema};
+use toolgate_testing::schemas::{name, schema};
 
-/// Found by chance: what is said about numbers, beside a list of values without one.
+/// Found by chance: constraints on numbers beside a list of values without a number.
 #[test]
 fn nothing_stands_beside_a_union_that_comes_of_values() {
     let values = json!({"minimum": 0, "enum": [null, []]});

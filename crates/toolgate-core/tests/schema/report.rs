@@ -1,4 +1,4 @@
-//! What `toolgate check-tools` says.
+//! The report of `toolgate check-tools`.
 
 use toolgate_core::canon::ToolName;
 use toolgate_core::schema::Emit;
@@ -12,7 +12,7 @@ fn checked(text: &str) -> Report {
     check("tools.json", text, &Options::default())
 }
 
-/// Where each tool stands, whose form it has, what it is and what it is called.
+/// Place, form, kind and name of each tool.
 #[track_caller]
 fn shapes(text: &str, want: &[(&str, Dialect, Kind, &str)]) {
     let report = checked(text);

@@ -1,4 +1,4 @@
-//! Rows of Gemini's own rules: what has to be reworked, what it refuses, and the keyword table.
+//! Rows of Gemini's own rules: forms to rework, forms that it refuses, and the keyword table.
 
 use toolgate_core::canon::SchemaForm;
 use toolgate_core::schema::{KEYWORDS, Treatment};
@@ -207,7 +207,7 @@ fn formats_by_target() {
     );
 }
 
-/// A property with the keyword, and a word that stands for it in what is sent.
+/// A property with the keyword, and a word that stands for it in the compiled schema.
 fn sample(keyword: &str) -> Option<&'static str> {
     Some(match keyword {
         "$anchor" | "$dynamicAnchor" => r#"{"type":"string","@":"x"}"#,

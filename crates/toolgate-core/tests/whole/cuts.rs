@@ -2,7 +2,8 @@
 
 use toolgate_core::translate::Dialect;
 
-use crate::support::{DIALECTS, asked, stream, streams};
+use toolgate_testing::golden::streams;
+use toolgate_testing::pipeline::{DIALECTS, asked, stream};
 
 fn check(dialect: Dialect) {
     let asked = asked(dialect);

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use toolgate_core::gemini::decode_error;
 use toolgate_core::translate::{Dialect, encode_error};
+use toolgate_core::upstream::generate_content::decode_error;
 
-use crate::grammar;
 use crate::snapshots;
-use crate::support::{DIALECTS, inputs};
+use toolgate_testing::golden::inputs;
+use toolgate_testing::grammar;
+use toolgate_testing::pipeline::DIALECTS;
 
 #[test]
 fn k4_every_error_in_every_dialect() {

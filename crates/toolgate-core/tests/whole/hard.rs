@@ -1,13 +1,14 @@
 //! One hard request in each dialect, and what Gemini gets of it.
 
 use serde_json::Value;
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::Dialect;
 use toolgate_validate::{AnySignature, Method, check_request};
 
 use crate::snapshots;
-use crate::support::{self, DIALECTS, folder};
+use toolgate_testing::golden::folder;
+use toolgate_testing::pipeline::{self, DIALECTS};
 
 fn body(dialect: Dialect) -> String {
     let file = match dialect {
@@ -28,10 +29,10 @@ fn the_hard_request_in_every_dialect() {
     ];
     for dialect in DIALECTS {
         let body = body(dialect);
-        let decoded = support::decode(dialect, &body, &Sealer::default()).unwrap();
+        let decoded = pipeline::decode(dialect, &body, &Sealer::default()).unwrap();
         for (model, backend) in targets {
             let target = Target { model: model.to_owned(), backend };
-            let encoded = support::encode(&decoded.request, &target).unwrap();
+            let encoded = pipeline::encode(&decoded.request, &target).unwrap();
             if let Err(error) = check_request(&encoded.body, &target, Method::Stream, &AnySignature)
             {
                 panic!("{dialect:?} {target:?}: {}", error.message);

@@ -6,10 +6,11 @@ use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::{Dialect, encode_error};
 
-use crate::chunks::chunk;
-use crate::client;
-use crate::grammar;
-use crate::support::{self, DIALECTS, answer, ask, asked, body, stamp, stream, target};
+use toolgate_testing::chunks::chunk;
+use toolgate_testing::client;
+use toolgate_testing::golden::{self};
+use toolgate_testing::grammar;
+use toolgate_testing::pipeline::{self, DIALECTS, answer, ask, asked, stamp, stream, target};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
@@ -56,7 +57,7 @@ const HARD: &str = r##"{"title":"T","$ref":"#/x","zebra":1.0,"apple":12345678901
 
 /// The golden request with a tool beside the others that takes anything.
 fn with_keep(dialect: Dialect) -> String {
-    let body = body(dialect);
+    let body = golden::request(dialect);
     let tool = match dialect {
         Dialect::Anthropic => r#"{"name":"Keep","input_schema":{"type":"object"}}"#,
         Dialect::Responses => r#"{"type":"function","name":"Keep","parameters":{"type":"object"}}"#,
@@ -133,10 +134,10 @@ fn history(dialect: Dialect) -> String {
 fn law6_arguments_and_results_reach_gemini_as_they_were_written() {
     for dialect in DIALECTS {
         let body = history(dialect);
-        let decoded = support::decode(dialect, &body, &Sealer::default()).unwrap();
+        let decoded = pipeline::decode(dialect, &body, &Sealer::default()).unwrap();
         for model in ["gemini-2.5-flash", "gemini-3.6-flash"] {
-            let target = toolgate_core::gemini::Target { model: model.to_owned(), ..target() };
-            let encoded = support::encode(&decoded.request, &target).unwrap();
+            let target = toolgate_core::canon::Target { model: model.to_owned(), ..target() };
+            let encoded = pipeline::encode(&decoded.request, &target).unwrap();
             let sent = String::from_utf8(encoded.body).unwrap();
             assert!(sent.contains(&format!("\"args\":{HARD}")), "{dialect:?}\n{sent}");
             let quoted = serde_json::to_string(HARD).unwrap();
@@ -150,20 +151,20 @@ fn law6_arguments_and_results_reach_gemini_as_they_were_written() {
 fn law6_results_that_are_json_stay_json() {
     let result = HARD.replace("$ref", "ref");
     let body = history(Dialect::Gemini).replace(HARD, &result);
-    let decoded = support::decode(Dialect::Gemini, &body, &Sealer::default()).unwrap();
-    let encoded = support::encode(&decoded.request, &target()).unwrap();
+    let decoded = pipeline::decode(Dialect::Gemini, &body, &Sealer::default()).unwrap();
+    let encoded = pipeline::encode(&decoded.request, &target()).unwrap();
     let sent = String::from_utf8(encoded.body).unwrap();
     assert!(sent.contains(&format!("\"response\":{result}")), "{sent}");
 }
 
 #[test]
 fn law7_the_same_request_is_the_same_bytes() {
-    use toolgate_core::gemini::upstream::{EncodeOptions, encode_request};
+    use toolgate_core::upstream::generate_content::{EncodeOptions, encode_request};
     for dialect in DIALECTS {
         let body = history(dialect);
         let cache = Cache::default();
         let sent = |cache: &Cache| {
-            let decoded = support::decode(dialect, &body, &Sealer::default()).unwrap();
+            let decoded = pipeline::decode(dialect, &body, &Sealer::default()).unwrap();
             encode_request(&decoded.request, &target(), &EncodeOptions::new(cache)).unwrap()
         };
         let first = sent(&cache);

@@ -1,23 +1,24 @@
-//! Whatever a client sends, Google takes what we make of it, or the client is told what is wrong.
+//! Every request is either encoded so that Google accepts it, or refused with a reason.
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use toolgate_core::canon::{Issuer, Signature};
-use toolgate_core::gemini::upstream::{EncodeOptions, encode_count_tokens, encode_request};
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Issuer, Signature, Target};
 use toolgate_core::json::Raw;
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::{Envelope, Sealed, Sealer};
 use toolgate_core::translate::Dialect;
+use toolgate_core::upstream::generate_content::{
+    EncodeOptions, encode_count_tokens, encode_request,
+};
 use toolgate_validate::{AnySignature, Method, check_request};
 
-use crate::schemas::schema;
-use crate::support::{self, DIALECTS};
+use toolgate_testing::pipeline::{self, DIALECTS};
+use toolgate_testing::schemas::schema;
 
-/// What a client says at one time, whatever its dialect.
+/// One message of a client, in no dialect.
 #[derive(Clone, Debug)]
 enum Said {
     User(Vec<Piece>),
@@ -344,7 +345,7 @@ fn gemini(conversation: &[Said], tools: &[(String, Value)]) -> Value {
     json!({"contents": contents.collect::<Vec<_>>(), "tools": tools})
 }
 
-/// What a request may ask for beside: tool choice, thinking, form of the answer, settings.
+/// Further members of a request: tool choice, thinking, form of the answer, settings.
 fn extras(dialect: Dialect) -> BoxedStrategy<Vec<(&'static str, Value)>> {
     let of = |rows: Vec<(&'static str, Vec<Value>)>| {
         let rows: Vec<_> = rows
@@ -496,7 +497,9 @@ fn with_extras(
 
 /// Reads the body and sends it to every target.
 pub(crate) fn check(dialect: Dialect, body: &str) -> Result<(), TestCaseError> {
-    let Ok(mut decoded) = support::decode(dialect, body, &Sealer::default()) else { return Ok(()) };
+    let Ok(mut decoded) = pipeline::decode(dialect, body, &Sealer::default()) else {
+        return Ok(());
+    };
     decoded.request.place_signatures();
     let cache = Cache::default();
     let options = EncodeOptions::new(&cache);

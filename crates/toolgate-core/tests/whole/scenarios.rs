@@ -2,8 +2,9 @@
 
 use toolgate_core::translate::{Dialect, encode_error};
 
-use crate::client::{self, Seen};
-use crate::support::{Asked, DIALECTS, answer, asked, bodies, stamp, stream, streams};
+use toolgate_testing::client::{self, Seen};
+use toolgate_testing::golden::{bodies, streams};
+use toolgate_testing::pipeline::{Asked, DIALECTS, answer, asked, stamp, stream};
 
 fn input(files: Vec<(String, Vec<u8>)>, scenario: &str) -> Option<Vec<u8>> {
     files.into_iter().find(|(name, _)| name == scenario).map(|(_, bytes)| bytes)

@@ -3,8 +3,9 @@
 use serde_json::Value;
 use toolgate_core::translate::{Dialect, encode_error};
 
-use crate::grammar;
-use crate::support::{DIALECTS, answer, asked, bodies, folder, stamp, stream, streams};
+use toolgate_testing::golden::{bodies, folder, streams};
+use toolgate_testing::grammar;
+use toolgate_testing::pipeline::{DIALECTS, answer, asked, stamp, stream};
 
 /// Compares with `golden/<kind>/<name>.snap`.
 #[track_caller]

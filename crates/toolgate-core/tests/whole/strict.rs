@@ -1,20 +1,20 @@
-//! Bodies that fuzzing found: Google takes what becomes of them, or the client is told what is wrong.
+//! Bodies that fuzzing found: they are encoded so that Google accepts them, or refused with a reason.
 
 use serde_json::{Value, json};
-use toolgate_core::gemini::upstream::{EncodeOptions, encode_request};
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::Dialect;
+use toolgate_core::upstream::generate_content::{EncodeOptions, encode_request};
 
 use crate::requests::check;
-use crate::support;
+use toolgate_testing::pipeline;
 
 /// Google takes it, whatever the model.
 #[track_caller]
 fn taken(dialect: Dialect, body: &Value) {
     let body = body.to_string();
-    support::decode(dialect, &body, &Sealer::default()).unwrap();
+    pipeline::decode(dialect, &body, &Sealer::default()).unwrap();
     check(dialect, &body).unwrap();
 }
 
@@ -22,7 +22,7 @@ fn taken(dialect: Dialect, body: &Value) {
 #[track_caller]
 fn refused(dialect: Dialect, body: &Value, at: &str) {
     let body = body.to_string();
-    let error = support::decode(dialect, &body, &Sealer::default()).map(|_| ()).unwrap_err();
+    let error = pipeline::decode(dialect, &body, &Sealer::default()).map(|_| ()).unwrap_err();
     assert_eq!(error.at, at, "{}", error.reason);
 }
 
@@ -57,7 +57,7 @@ fn picture(dialect: Dialect, bytes: &str) -> (Value, &'static str) {
 
 #[test]
 fn bytes_that_are_no_base64_are_named() {
-    for dialect in support::DIALECTS {
+    for dialect in pipeline::DIALECTS {
         for bytes in ["iVBO!w==", "iV=BO", "iVBOR", "ä"] {
             let (body, at) = picture(dialect, bytes);
             refused(dialect, &body, at);
@@ -68,7 +68,7 @@ fn bytes_that_are_no_base64_are_named() {
 #[test]
 fn base64_that_others_forgive_is_put_right() {
     let same = ["iVBORw0KGgo=", "iVBORw0KGgo", "iVBO\nRw0K\r\nGgo=\n", "iVBORw0KGgo==="];
-    for dialect in support::DIALECTS {
+    for dialect in pipeline::DIALECTS {
         for bytes in same.into_iter().chain(["+_-/", "-_-_"]) {
             taken(dialect, &picture(dialect, bytes).0);
         }
@@ -150,7 +150,7 @@ fn numbers_beyond_all_numbers_are_left_out() {
         "tools": [{"name": "f", "input_schema": schema}],
     });
     let body = body.to_string().replace("\"HUGE\"", "1e4300");
-    support::decode(Dialect::Anthropic, &body, &Sealer::default()).unwrap();
+    pipeline::decode(Dialect::Anthropic, &body, &Sealer::default()).unwrap();
     check(Dialect::Anthropic, &body).unwrap();
 }
 
@@ -159,7 +159,7 @@ fn numbers_beyond_all_numbers_are_left_out() {
 fn g1_choices_among_functions_and_geminis_own_tools() {
     let encoded = |dialect: Dialect, body: &Value| -> Value {
         let body = body.to_string();
-        let decoded = support::decode(dialect, &body, &Sealer::default()).unwrap();
+        let decoded = pipeline::decode(dialect, &body, &Sealer::default()).unwrap();
         let target = Target { model: "gemini-3.6-flash".to_owned(), backend: Backend::Developer };
         let cache = Cache::default();
         let encoded =

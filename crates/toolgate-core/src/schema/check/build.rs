@@ -47,7 +47,7 @@ struct Build<'s> {
     /// The definitions that have an `$anchor`.
     anchors: BTreeMap<&'s str, &'s Tree<'s>>,
     nodes: Vec<Node>,
-    /// What was referred to, so that a cycle ends where it began.
+    /// References followed so far, so that a cycle ends where it began.
     targets: BTreeMap<String, NodeId>,
     queue: Vec<(String, NodeId)>,
 }
@@ -160,7 +160,7 @@ impl<'s> Build<'s> {
     }
 }
 
-/// What several keywords say together.
+/// Combined constraint of several keywords.
 fn finish(node: &mut Node, schema: &Tree<'_>) {
     let is_true = |name: &str| schema.get(name).and_then(Tree::as_bool) == Some(true);
     if is_true("nullable") {
@@ -238,7 +238,7 @@ fn unescaped(step: &str) -> String {
 fn types(value: &Tree<'_>) -> Types {
     let names = strings(value);
     let known = names.iter().map(|name| Types::named(name)).collect::<Option<Vec<_>>>();
-    // A type that nobody knows constrains nothing.
+    // An unknown type constrains nothing.
     known
         .filter(|it| !it.is_empty())
         .map_or(Types::ALL, |known| known.into_iter().fold(Types::NONE, Types::with))

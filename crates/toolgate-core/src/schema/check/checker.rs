@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::Losses;
 use super::build::build;
 use super::fit::{Fit, Node, NodeId, Types};
-use super::mend::Mend;
+use super::repair::{Repair, Repairer};
 use super::tape::Tape;
 use crate::canon::{Loss, LossCode};
 use crate::json::{Kind, Raw};
@@ -20,12 +20,12 @@ pub struct Checker {
     root: NodeId,
 }
 
-/// What came of checking a call's arguments.
+/// Result of checking a call's arguments.
 #[derive(Clone, Debug)]
 pub struct Checked<'a> {
-    /// The arguments: as they came, or mended.
+    /// The arguments as they came, or repaired.
     pub args: Raw<'a>,
-    /// What was mended, and what does not fit. Places begin with `args`.
+    /// Repairs and violations; places begin with `args`.
     pub losses: Losses,
     /// Comparisons made, for tests of how they grow.
     #[doc(hidden)]
@@ -33,7 +33,7 @@ pub struct Checked<'a> {
 }
 
 impl Checker {
-    /// Takes a JSON Schema (or Gemini's `Schema`). Never fails: what it cannot read it does not check.
+    /// Takes a JSON Schema (or Gemini's `Schema`). Never fails: unreadable keywords are not checked.
     pub fn new(schema: Option<&Raw<'_>>) -> Self {
         let Some(schema) = schema else { return Self::default() };
         if size::exceeded(schema.get()).is_some() {
@@ -83,7 +83,7 @@ impl Checker {
         (fits, !fits || !fit.is_exhausted(), most - steps.get())
     }
 
-    /// Checks arguments, and mends what is harmless.
+    /// Checks arguments, and repairs harmless differences.
     ///
     /// Comparisons are limited: 100,000, and 50 for each value of the arguments. Arguments that need
     /// more are passed on as they are, with [`LossCode::ArgumentUnchecked`].
@@ -105,9 +105,7 @@ impl Checker {
         }
         if let Some(object) = object_in_string(&args) {
             let mut checked = self.check(object);
-            checked
-                .losses
-                .insert(0, loss(LossCode::ArgumentRepaired, "JSON text became an object"));
+            checked.losses.insert(0, loss(LossCode::ArgumentRepaired, Repair::JsonText.detail()));
             checked.work += work;
             return checked;
         }
@@ -115,36 +113,40 @@ impl Checker {
             let losses = vec![loss(LossCode::ArgumentViolation, "expected object")];
             return Checked { args, losses, work };
         }
-        let Some((edited, mut losses, mending)) = self.mend(&args, true) else {
+        let Some((edited, mut losses, repairs)) = self.repair(&args, true) else {
             return Checked { args, losses: Losses::new(), work };
         };
         let args = edited.and_then(Raw::parse).unwrap_or(args);
         let is_settled = |loss: &Loss| {
             matches!(loss.code, LossCode::ArgumentViolation | LossCode::ArgumentUnchecked)
         };
-        let mut work = work + mending;
+        let mut work = work + repairs;
         if !losses.iter().any(is_settled) {
             let (fits, _, again) = self.fits(&args);
             work += again;
             if !fits {
-                // Schemas can contradict themselves; what was mended for one part breaks another.
+                // Schemas can contradict themselves: a repair for one part can break another.
                 losses.push(loss(LossCode::ArgumentViolation, "does not fit the schema"));
             }
         }
         Checked { args, losses, work }
     }
 
-    /// What of the arguments does not fit the schema, as they are (R36).
+    /// Returns the violations of arguments that are not repaired (R36).
     pub fn violations(&self, args: &Raw<'_>) -> Losses {
         if args.kind() != Kind::Object {
             return vec![loss(LossCode::ArgumentViolation, "expected object")];
         }
-        self.mend(args, false).map(|(_, losses, _)| losses).unwrap_or_default()
+        self.repair(args, false).map(|(_, losses, _)| losses).unwrap_or_default()
     }
 
-    /// The arguments as they should be, where they should be others, what is to be said about
-    /// them, and the comparisons it took. `None`: they fit.
-    fn mend(&self, args: &Raw<'_>, mending: bool) -> Option<(Option<String>, Losses, usize)> {
+    /// Returns the repaired arguments, if any, the losses and the number of comparisons. `None`: the
+    /// arguments fit.
+    fn repair(
+        &self,
+        args: &Raw<'_>,
+        is_repairing: bool,
+    ) -> Option<(Option<String>, Losses, usize)> {
         if self.nodes.is_empty() {
             return None;
         }
@@ -155,13 +157,13 @@ impl Checker {
         if fit.fits(self.root, 0, 0) {
             return fit.is_exhausted().then(|| (None, vec![unchecked()], most));
         }
-        let (edited, mut losses) = Mend::new(fit, mending).run(self.root, args.get());
+        let (edited, mut losses) = Repairer::new(fit, is_repairing).run(self.root, args.get());
         if steps.get() == 0 {
             // The findings so far are incomplete.
             return Some((None, vec![unchecked()], most));
         }
         if losses.is_empty() {
-            // A schema that refers to itself without end: nobody can say where.
+            // A schema that refers to itself without end has no place to name.
             losses.push(loss(LossCode::ArgumentViolation, "does not fit the schema"));
         }
         Some((edited, losses, most - steps.get()))

@@ -32,7 +32,7 @@ pub(super) struct Node {
     pub(super) default: Option<Raw<'static>>,
 }
 
-/// What a schema says of properties that it does not name.
+/// Rule for properties that a schema does not name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Additional {
     #[default]
@@ -147,7 +147,7 @@ impl std::fmt::Display for Types {
                 first = false;
             }
         }
-        // What is left of a number is one that is not whole.
+        // Any other number is not whole.
         match (first, left) {
             (true, Self::FRACTION) => f.write_str("number"),
             (true, _) => f.write_str("nothing"),
@@ -194,7 +194,7 @@ impl<'a> Fit<'a> {
         left.is_some()
     }
 
-    /// Takes what it costs to read a text again.
+    /// Takes the cost of reading a text again.
     fn take_text(&self, text: &str) -> bool {
         self.take(text.len() / BYTES_PER_STEP)
     }

@@ -6,7 +6,7 @@ fn raw(json: &str) -> Raw<'static> {
     Raw::parse(json.to_owned()).expect(json)
 }
 
-/// `want`: what stands behind `args`, `~` for mended and `!` for what does not fit.
+/// `want`: what stands behind `args`, `~` for repaired and `!` for what does not fit.
 #[track_caller]
 fn check(schema: &str, args: &str, want: &str, losses: &[&str]) {
     let checker = Checker::new(Some(&raw(schema)));
@@ -26,8 +26,11 @@ fn check(schema: &str, args: &str, want: &str, losses: &[&str]) {
     );
     assert_eq!(checker.violations(&raw(args)).is_empty(), checker.accepts(&raw(args)), "{schema}");
     let again = checker.check(checked.args.clone());
-    assert_eq!(again.args, checked.args, "mending twice");
-    assert!(again.losses.iter().all(|it| it.code == LossCode::ArgumentViolation), "mending twice");
+    assert_eq!(again.args, checked.args, "repairing twice");
+    assert!(
+        again.losses.iter().all(|it| it.code == LossCode::ArgumentViolation),
+        "repairing twice"
+    );
 }
 
 /// A schema with one property `a`.

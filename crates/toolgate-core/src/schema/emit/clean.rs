@@ -55,7 +55,7 @@ pub(in crate::schema) fn clean<'t>(document: &mut Document<'t>, findings: &mut F
     defs.for_each(|node| simplify(node, findings));
 }
 
-/// What was said apart may be the same now.
+/// Branches that differed may be the same now.
 fn simplify(node: &mut Node<'_>, findings: &mut Findings<'_>) {
     findings.work += 1;
     node.children_mut().for_each(|child| simplify(child, findings));

@@ -153,7 +153,7 @@ impl Node<'_> {
     }
 }
 
-/// About how many bytes a schema takes, what is inside it aside.
+/// Approximate size of a schema in bytes, without the schemas inside.
 fn size(node: &Node<'_>) -> usize {
     let text = |text: &Option<Cow<'_, str>>| text.as_ref().map_or(0, |text| text.len() + 16);
     let names = |names: &[Cow<'_, str>]| names.iter().map(|name| name.len() + 3).sum::<usize>();
@@ -179,7 +179,7 @@ fn limit_items<'t>(document: &mut Document<'t>, graph: &Graph, findings: &mut Fi
     let mut times = vec![0_u64; document.defs.len()];
     count_uses(&document.root, 1, &mut times, &|_| false);
     for circle in graph.circles() {
-        // Whoever uses one of a circle uses them all.
+        // A reference to one definition of a cycle uses them all.
         let mut uses = circle.iter().fold(0_u64, |sum, id| sum.saturating_add(times[*id]));
         if circle.iter().any(|id| graph.is_endless(*id, *id)) {
             uses = uses.saturating_mul(2);

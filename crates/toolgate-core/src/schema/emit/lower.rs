@@ -14,7 +14,7 @@ use crate::schema::words;
 
 /// Schemas that may come of writing references out.
 const MAX_NODES: usize = 3_000;
-/// What may come of writing references out beside the schemas themselves: names, values and pieces
+/// Limit of copies made by inlining references, beside the schemas themselves: names, values and pieces
 /// of text (see [`Node::own_bulk`]), and one more for so many bytes of the schema's text.
 const MAX_BULK: (usize, usize) = (50_000, 8);
 /// A larger schema that is cut because of references to it goes without its description.
@@ -187,9 +187,16 @@ impl<'t> Lower<'_, 't> {
         for branch in branches {
             let branch = self.node(branch, level + 1);
             let flat = if branch.any_of.is_empty() { vec![branch] } else { branch.any_of };
-            for branch in flat {
+            for mut branch in flat {
                 if branch.types == Types::NULL {
                     nullable = true;
+                    let notes = std::mem::take(&mut branch.notes);
+                    annotations.notes.append(notes);
+                    if branch.default.is_some() {
+                        let detail = "said with `nullable`, which has no default; it was left out";
+                        let place = branch.place.text;
+                        self.findings.push(place, "default", Effect::Dropped, detail);
+                    }
                 } else {
                     distinct.push(branch);
                 }
@@ -211,7 +218,7 @@ impl<'t> Lower<'_, 't> {
         Node { any_of: branches, ..Node::any(place) }
     }
 
-    /// Writes what is said about a union into its branches, since nothing may stand beside it.
+    /// Copies the annotations of a union into its branches, since nothing may stand beside it.
     fn share(&mut self, branches: &mut [Node<'t>], annotations: &mut Node<'t>) {
         if let Some(default) = annotations.default.take() {
             let wanted = type_of(default);
@@ -263,7 +270,7 @@ impl<'t> Lower<'_, 't> {
         Node { any_of, ..Node::any(place) }
     }
 
-    /// What the schema says about one of its types.
+    /// The part of the schema for one of its types.
     fn typed(&mut self, node: &Node<'t>, one: Types, level: usize) -> Node<'t> {
         let mut typed = Node::of_type(node.place.text, one);
         if one == Types::STRING {

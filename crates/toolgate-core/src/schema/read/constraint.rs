@@ -196,7 +196,7 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// Puts together what the keywords about items say.
+    /// Combines the keywords about items.
     pub(super) fn finish_array(&mut self, node: &mut Node<'t>, parts: &ArrayParts<'t>) {
         let place = node.place.text;
         // Drafts before 2020-12 have a tuple's schemas in `items`.
@@ -425,7 +425,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The type that somebody meant who wrote another language's name for it.
+/// The JSON Schema type for another language's name of a type.
 fn meant(word: &str) -> Option<Types> {
     Some(match word {
         "string" | "str" | "text" | "char" | "date" | "datetime" | "date-time" | "uuid" | "uri"

@@ -48,17 +48,11 @@ impl<'t> Reader<'t> {
                 self.described(node, key, note);
             }
             "minContains" | "maxContains" => {
-                if tree.get("contains").is_some() {
-                    let detail = "said in the description together with `contains`";
-                    self.findings.push(node.place.text, key, Effect::Described, detail);
-                }
+                self.beside(node, tree, key, "contains");
             }
             "if" => self.described(node, key, condition(tree)),
             "then" | "else" => {
-                if tree.get("if").is_some() {
-                    let detail = "said in the description together with `if`";
-                    self.findings.push(node.place.text, key, Effect::Described, detail);
-                }
+                self.beside(node, tree, key, "if");
             }
             "dependentRequired" | "dependentSchemas" | "dependencies" => {
                 self.dependencies(node, key, value);
@@ -91,6 +85,16 @@ impl<'t> Reader<'t> {
             _ => return false,
         }
         true
+    }
+
+    /// A keyword that is described together with another one, and means nothing without it.
+    fn beside(&mut self, node: &Node<'t>, tree: &'t Tree<'t>, key: &'t str, other: &str) {
+        let (effect, detail) = if tree.get(other).is_some() {
+            (Effect::Described, format!("said in the description together with `{other}`"))
+        } else {
+            (Effect::Dropped, format!("means nothing without `{other}`; it was left out"))
+        };
+        self.findings.push(node.place.text, key, effect, detail);
     }
 
     /// A keyword that only the description keeps; `None` where that would take too many words.

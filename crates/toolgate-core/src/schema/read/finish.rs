@@ -167,6 +167,7 @@ impl<'t> Reader<'t> {
         {
             let detail = "the bounds contradict each other; both were left out";
             self.findings.push(place, "minimum", Effect::Repaired, detail);
+            self.findings.push(place, "maximum", Effect::Repaired, detail);
             scalar.minimum = None;
             scalar.maximum = None;
         }
@@ -175,37 +176,27 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Leaves out what is said about types that the value cannot have.
+    /// Drops constraints on types that the value cannot have.
     fn drop_irrelevant(&mut self, node: &mut Node<'t>) {
         if node.types.is_empty() {
             return;
         }
         let mut gone = Vec::new();
         if let Some(object) = node.object.take_if(|_| !node.types.has(Types::OBJECT)) {
-            gone.extend((!object.properties.is_empty()).then_some("properties"));
-            gone.extend((!object.required.is_empty()).then_some("required"));
-            gone.extend(
-                (object.additional != Additional::Unsaid).then_some("additionalProperties"),
-            );
-            gone.extend(object.min.map(|_| "minProperties"));
-            gone.extend(object.max.map(|_| "maxProperties"));
+            gone.extend(object.keywords());
         }
         if let Some(array) = node.array.take_if(|_| !node.types.has(Types::ARRAY)) {
-            gone.extend(array.items.map(|_| "items"));
-            gone.extend((!array.prefix.is_empty()).then_some("prefixItems"));
-            gone.extend(array.min.map(|_| "minItems"));
-            gone.extend(array.max.map(|_| "maxItems"));
+            gone.extend(array.keywords());
         }
         let numbers = Types::NUMBER.with(Types::INTEGER);
         if let Some(scalar) = node.scalar.as_deref_mut() {
             if !node.types.has(Types::STRING) {
-                gone.extend(scalar.pattern.take().map(|_| "pattern"));
-                gone.extend(scalar.min_length.take().map(|_| "minLength"));
-                gone.extend(scalar.max_length.take().map(|_| "maxLength"));
+                gone.extend(scalar.text_keywords());
+                (scalar.pattern, scalar.min_length, scalar.max_length) = (None, None, None);
             }
             if !node.types.has(numbers) {
-                gone.extend(scalar.minimum.take().map(|_| "minimum"));
-                gone.extend(scalar.maximum.take().map(|_| "maximum"));
+                gone.extend(scalar.number_keywords());
+                (scalar.minimum, scalar.maximum) = (None, None);
             }
             if !node.types.has(numbers.with(Types::STRING)) {
                 gone.extend(scalar.format.take().map(|_| "format"));
@@ -258,6 +249,7 @@ impl<'t> Reader<'t> {
         if object.min > object.max && object.max.is_some() {
             let detail = "the bounds contradict each other; both were left out";
             self.findings.push(place, "minProperties", Effect::Repaired, detail);
+            self.findings.push(place, "maxProperties", Effect::Repaired, detail);
             object.min = None;
             object.max = None;
         }
@@ -274,6 +266,7 @@ impl<'t> Reader<'t> {
         if array.min > array.max && array.max.is_some() {
             let detail = "the bounds contradict each other; both were left out";
             self.findings.push(place, "minItems", Effect::Repaired, detail);
+            self.findings.push(place, "maxItems", Effect::Repaired, detail);
             array.min = None;
             array.max = None;
         }

@@ -44,11 +44,7 @@ impl<'t> Reader<'t> {
                 | Shape::TooDeep => self.broken(node, key, "a list of schemas"),
             },
             "enum" => self.read_values(node, key, value),
-            "const" => {
-                let detail = "`const` is sent as an `enum` with one value";
-                self.findings.push(node.place.text, key, Effect::Rewritten, detail);
-                node.values = Some(vec![Value::of(value)].into());
-            }
+            "const" => self.read_const(node, key, value),
             "nullable" => match value.as_bool() {
                 Some(nullable) => {
                     logic.nullable = nullable;
@@ -88,7 +84,7 @@ impl<'t> Reader<'t> {
         for union in logic.unions {
             node = self.union(node, union)?;
         }
-        // What a reference points at has to be written out to be combined with anything.
+        // The target of a reference has to be written out to be combined with anything.
         if node.reference.is_some() && (node.is_structural() || !node.any_of.is_empty()) {
             let reference = node.reference.take();
             let target = Node { place: node.place, reference, ..Node::default() };

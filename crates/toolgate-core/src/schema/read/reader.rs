@@ -26,7 +26,7 @@ const MAX_EXPANDED_TEXT: (usize, usize) = (1024 * 1024, 4);
 const MAX_CHAIN: usize = 128;
 /// Names of definitions are cut to this length.
 const MAX_DEFINITION_NAME: usize = 200;
-/// What may be copied because the same schema is needed in several places (see
+/// Budget for copies of schemas that are needed in several places (see
 /// [`Node::bulk_up_to`]): so much, and one more for so many bytes of text.
 const MAX_COPIED: (usize, usize) = (5_000, 8);
 
@@ -49,9 +49,9 @@ pub(in crate::schema) struct Reader<'t> {
     expanded: usize,
     /// Bytes that may still be read again.
     expandable: usize,
-    /// What may still be copied.
+    /// Remaining budget for copies.
     copyable: usize,
-    /// What may still be looked at to find out whether it may be copied.
+    /// Remaining budget for measuring schemas before they are copied.
     measurable: usize,
 }
 
@@ -251,7 +251,7 @@ impl<'t> Reader<'t> {
         self.findings.push(node.place.text, name, Effect::Repaired, detail);
     }
 
-    /// What a reference points at, as a definition.
+    /// The target of a reference, as a definition.
     pub(super) fn reference(
         &mut self,
         node: &mut Node<'t>,
@@ -307,7 +307,7 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Puts what a reference points at in its place. An endless one is cut.
+    /// Replaces a reference by its target. An endless one is cut.
     pub(super) fn expand(&mut self, mut node: Node<'t>) -> Node<'t> {
         while let Some(id) = node.reference.take() {
             let Some(tree) = self.defs.get(id).map(|def| def.tree) else { break };
@@ -355,7 +355,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A schema that is not looked into: its type, and what it is about.
+/// A schema that is not read: its type and its description.
 fn stump<'t>(tree: &'t Tree<'t>) -> Node<'t> {
     let named = tree.get("type").and_then(Tree::as_str).and_then(Types::by_name);
     let mut node = Node::of_type(tree.text, named.unwrap_or_default());

@@ -1,11 +1,11 @@
-//! The values of an `enum`: which of them Gemini can be told.
+//! The values of an `enum`, in the form that Gemini accepts.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::reader::Reader;
 use crate::schema::finding::Effect;
-use crate::schema::node::{Node, Number, Scalar, Types, Value};
+use crate::schema::node::{Node, Number, Scalar, Types, Value, Values};
 use crate::schema::tree::{Shape, Tree};
 use crate::schema::words;
 
@@ -30,10 +30,6 @@ impl<'t> Value<'t> {
 
 impl<'t> Reader<'t> {
     pub(super) fn read_values(&mut self, node: &mut Node<'t>, key: &'t str, value: &'t Tree<'t>) {
-        // `const` beside `enum` says it all.
-        if node.values.as_ref().is_some_and(|values| values.len() == 1) {
-            return;
-        }
         let mut values: Vec<Value<'t>> = match &value.shape {
             Shape::Array(values) => values.iter().map(Value::of).collect(),
             Shape::String(_) | Shape::Number => {
@@ -50,7 +46,38 @@ impl<'t> Reader<'t> {
         }
         self.findings.work += values.len();
         dedupe(&mut values);
-        node.values = Some(values.into());
+        self.restrict_values(node, key, values.into());
+    }
+
+    /// Reads `const`: a list of one value.
+    pub(super) fn read_const(&mut self, node: &mut Node<'t>, key: &'t str, value: &'t Tree<'t>) {
+        let detail = "`const` is sent as an `enum` with one value";
+        self.findings.push(node.place.text, key, Effect::Rewritten, detail);
+        self.restrict_values(node, key, vec![Value::of(value)].into());
+    }
+
+    /// Sets the values of a node. Beside others (`const` and `enum`), the values in both lists stay;
+    /// if there are none, the constant.
+    fn restrict_values(&mut self, node: &mut Node<'t>, key: &'t str, values: Values<'t>) {
+        let Some(given) = node.values.take() else {
+            node.values = Some(values);
+            return;
+        };
+        let (shared, work) = given.shared(&values);
+        self.findings.work += work + given.len() + values.len();
+        let (kept, effect) = match (shared.is_empty(), values.len()) {
+            (false, _) => (Values::from(shared), Effect::Adjusted),
+            (true, 1) => (values.clone(), Effect::Repaired),
+            (true, _) => (given.clone(), Effect::Repaired),
+        };
+        let gone: Vec<&Value<'t>> =
+            given.iter().chain(values.iter()).filter(|value| !kept.has(value)).collect();
+        if !gone.is_empty() {
+            let gone = words::values(gone);
+            let detail = format!("`const` and `enum` have different values; left out: {gone}");
+            self.findings.push(node.place.text, key, effect, detail);
+        }
+        node.values = Some(kept);
     }
 
     /// Brings the values into a form that Gemini takes: strings and numbers. `null` becomes a
@@ -58,20 +85,20 @@ impl<'t> Reader<'t> {
     pub(super) fn finish_values(&mut self, node: &mut Node<'t>) {
         let Some(values) = node.values.take() else { return };
         let place = node.place.text;
-        let total = values.len();
-        self.findings.work += total;
+        self.findings.work += values.len();
         let fitting = values.iter().filter(|value| node.types.allow(value.types())).count();
-        let mut kept: Vec<Value<'t>> =
-            values.into_iter().filter_map(|value| converted(value, node.types)).collect();
+        let (mut kept, mut unfit) = (Vec::new(), Vec::new());
+        for value in values {
+            match converted(value.clone(), node.types) {
+                Some(value) => kept.push(value),
+                None => unfit.push(value),
+            }
+        }
         if kept.len() > fitting {
             let detail = "values that are not of the declared type were converted to it";
             self.findings.push(place, "enum", Effect::Rewritten, detail);
         }
-        if kept.len() < total {
-            let detail = "values that are not of the declared type were left out";
-            let effect = if kept.is_empty() { Effect::Repaired } else { Effect::Adjusted };
-            self.findings.push(place, "enum", effect, detail);
-        }
+        self.describe_unfit(node, &unfit, kept.is_empty());
         dedupe(&mut kept);
         let before = kept.len();
         kept.retain(|value| !matches!(value, Value::Text(text) if text.is_empty()));
@@ -100,11 +127,12 @@ impl<'t> Reader<'t> {
         }
         let plain: Vec<Value<'t>> = kept.iter().filter(|it| it.is_plain()).cloned().collect();
         let others: Vec<Value<'t>> = kept.into_iter().filter(|it| !it.is_plain()).collect();
+        self.drop_beside_values(node, !plain.is_empty());
         let mut branches = Vec::new();
         if !plain.is_empty() {
             branches.push(Node {
                 types: plain_types(&plain, node.types),
-                // What else is said about strings and numbers, the list says better.
+                // The list of values is stricter than other constraints on strings and numbers.
                 scalar: format(node.scalar.take()),
                 values: Some(plain.into()),
                 ..Node::any(place)
@@ -114,7 +142,7 @@ impl<'t> Reader<'t> {
         if null {
             branches.push(Node::of_type(place, Types::NULL));
         }
-        // The list of values says more than what is said about the type of each.
+        // The list of values determines the type of each.
         node.types = Types::NONE;
         node.scalar = None;
         node.array = None;
@@ -126,6 +154,41 @@ impl<'t> Reader<'t> {
             }
         } else {
             node.any_of = branches;
+        }
+    }
+
+    /// Names values that are not of the declared type. A list without any other value is described:
+    /// the type or the list is wrong, and the model should know the list.
+    fn describe_unfit(&mut self, node: &mut Node<'t>, unfit: &[Value<'t>], is_all: bool) {
+        if unfit.is_empty() {
+            return;
+        }
+        let (place, list) = (node.place.text, words::values(unfit));
+        if !is_all {
+            let detail = format!("values that are not of the declared type were left out: {list}");
+            self.findings.push(place, "enum", Effect::Adjusted, detail);
+            return;
+        }
+        let detail = "no value is of the declared type; the description lists the values";
+        self.findings.push(place, "enum", Effect::Repaired, detail);
+        let is_array = node.types.without(Types::NULL) == Types::ARRAY;
+        let what = if is_array && unfit.iter().all(Value::is_plain) { "items" } else { "values" };
+        node.note(format!("Allowed {what}: {list}."));
+    }
+
+    /// Names the keywords that are left out beside a list of values, which determines the value. A
+    /// format stays beside strings and numbers.
+    fn drop_beside_values(&mut self, node: &Node<'t>, has_plain: bool) {
+        let scalar = node.scalar.as_deref().into_iter();
+        let format = scalar.clone().filter(|it| it.format.is_some() && !has_plain);
+        let gone = scalar
+            .flat_map(|it| it.text_keywords().chain(it.number_keywords()))
+            .chain(format.map(|_| "format"))
+            .chain(node.array.as_deref().into_iter().flat_map(|it| it.keywords()))
+            .chain(node.object.as_deref().into_iter().flat_map(|it| it.keywords()));
+        for keyword in gone {
+            let detail = format!("`{keyword}` is left out: the values of `enum` determine it");
+            self.findings.push(node.place.text, keyword, Effect::Adjusted, detail);
         }
     }
 

@@ -269,7 +269,7 @@ fn place<'t>(schema: &'t Tree<'t>, finding: &Finding<'t>) -> &'t str {
     here.member(&finding.keyword).map_or(finding.node, |member| member.key_text)
 }
 
-/// What a tool that takes text is declared as.
+/// Declaration of a tool that takes text.
 fn freeform<'t>() -> Outcome<'t> {
     Outcome {
         placement: Placement::JsonSchema,

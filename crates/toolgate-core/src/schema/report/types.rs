@@ -13,7 +13,7 @@ use crate::schema::Emit;
 pub struct Options<'a> {
     /// The target.
     pub emit: Emit,
-    /// What a tool is called upstream, where that is known.
+    /// Name of the tool upstream, if known.
     pub rename: Option<&'a dyn Fn(&ToolName<'_>) -> String>,
 }
 
@@ -29,17 +29,17 @@ impl Default for Options<'_> {
     }
 }
 
-/// What was found in one file.
+/// Findings of one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The file's name, as it was given.
     pub file: String,
     /// Its tools, in order.
     pub tools: Vec<ToolReport>,
-    /// What is wrong with the file itself: not JSON, no tools.
+    /// Fault of the file itself: not JSON, no tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Diagnostic>,
-    /// How many diagnostics are only counted: a file can hold more than anybody reads.
+    /// Number of diagnostics that are counted, not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub unlisted: usize,
     /// Work done, for tests of how it grows.
@@ -60,7 +60,7 @@ impl Report {
     }
 }
 
-/// What was found about one tool.
+/// Findings about one tool.
 #[derive(Clone, Debug, Serialize)]
 pub struct ToolReport {
     /// Where it stands: `tools[3]`.
@@ -81,7 +81,7 @@ pub struct ToolReport {
     /// What Gemini will see: a function declaration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declaration: Option<Raw<'static>>,
-    /// What is changed, lost or wrong.
+    /// Changes, losses and faults.
     pub diagnostics: Vec<Diagnostic>,
     /// How many more changes are only counted.
     #[serde(skip_serializing_if = "is_zero")]
@@ -122,7 +122,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Gemini sees what the client wrote.
+    /// Gemini gets the client's own text.
     Ok,
     /// Gemini sees something else; the diagnostics say what.
     Changed,

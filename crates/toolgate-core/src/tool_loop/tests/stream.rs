@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::canon::{Assembler, Event, Grammar, Sink};
 
-/// What the caller sees, checked against the grammar.
+/// Events that the caller sees, checked against the grammar.
 #[derive(Default)]
 struct Seen {
     grammar: Grammar,
@@ -57,7 +57,7 @@ fn check(options: Options, script: &[&str], want: &str) {
     assert_eq!(streamed(options, script).0, want, "{options:?}");
 }
 
-/// What the caller saw, and how the loop ended.
+/// Events that the caller saw, and the end of the loop.
 #[track_caller]
 fn streamed(options: Options, script: &[&str]) -> (String, Outcome) {
     let mut run = start(ToolChoice::Auto, options);

@@ -1,0 +1,5 @@
+//! Chat Completions: requests in, answers out.
+#![cfg(test)]
+
+mod decode;
+mod encode;
