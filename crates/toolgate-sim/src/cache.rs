@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 use toolgate_validate::{GoogleError, Method, Request, parse_request};
 
 use crate::catalogue;

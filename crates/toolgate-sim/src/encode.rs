@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 use toolgate_core::json::write;
 use toolgate_validate::{Mode, Model, Request};
 

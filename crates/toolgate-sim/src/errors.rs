@@ -65,9 +65,10 @@ pub(crate) fn no_such_url() -> GoogleError {
     error(404, "Requested entity was not found.")
 }
 
-/// Request that the script or the recording does not expect.
+/// Request that the script or the recording does not expect. No client retries this status, so that a
+/// test fails at once.
 pub(crate) fn unexpected(what: &str) -> GoogleError {
-    error(500, &format!("toolgate-sim: {what}"))
+    error(501, &format!("toolgate-sim: {what}"))
 }
 
 /// Error with this status; an empty message stands for Google's usual text.
@@ -85,6 +86,7 @@ pub(crate) fn error(code: u16, message: &str) -> GoogleError {
             "You exceeded your current quota, please check your plan and billing details.",
         ),
         499 => ("CANCELLED", "The operation was cancelled."),
+        501 => ("UNIMPLEMENTED", "The operation is not implemented."),
         503 => ("UNAVAILABLE", "The model is overloaded. Please try again later."),
         504 => ("DEADLINE_EXCEEDED", "The request timed out. Please try again."),
         _ => ("INTERNAL", "An internal error has occurred. Please retry."),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 use toolgate_validate::{Method, Request};
 
 use crate::fault::Fault;

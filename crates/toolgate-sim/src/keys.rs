@@ -1,7 +1,7 @@
 //! API keys: checks and redaction.
 
 use http::HeaderMap;
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 use toolgate_validate::GoogleError;
 
 use crate::config::Keys;

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Everything up to the [`Plan`] is pure and deterministic. [`Sim::respond`] answers in-process,
-//! [`Sim::connect`] over an in-memory connection, [`Sim::start`] on a socket of its own, [`serve`] on a
+//! [`Sim::connect`] over an in-memory connection, the SDK's client by `.transport(sim)`, [`Sim::start`] on a socket of its own, [`serve`] on a
 //! given one.
 //!
 //! ```
@@ -43,6 +43,7 @@ mod server;
 mod sign;
 mod sim;
 mod tokens;
+mod transport;
 mod turn;
 mod usage;
 

@@ -1,9 +1,9 @@
 //! Which method of the API a URL means.
 
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 use toolgate_validate::Method;
 
-/// What a URL asks for.
+/// Resource that a URL addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// A method of a model.
@@ -16,7 +16,7 @@ pub(crate) enum Route {
     Get { version: String, model: String },
     /// `cachedContents`, all or one by its name.
     Caches(Option<String>),
-    /// The simulator's own: what it received, what it shall do.
+    /// Control endpoint of the simulator.
     Window(String),
     /// Nothing of Google's.
     Unknown,

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 use toolgate_validate::{Data, Part, SignatureCheck, SignatureVerdict};
 
 /// Issues and checks signatures.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use http::{HeaderMap, Method as Verb, Request as HttpRequest, Response, header};
 use serde_json::{Value, json};
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 use toolgate_validate::{Accepted, GoogleError, Method, Model, parse_request};
 
 use crate::access::ControlKey;
@@ -88,6 +88,34 @@ impl Sim {
     pub fn counters(&self) -> Counters {
         let cancels = self.0.cancels.load(Ordering::Relaxed);
         Counters { cancels, ..self.state().counters }
+    }
+
+    /// Turns of the script that no request has got, by number from 1. Empty if there is no script.
+    pub fn unused_turns(&self) -> Vec<usize> {
+        let state = self.state();
+        let Some(Driver::Script(script)) = &state.driver else { return Vec::new() };
+        let is_unused = |at: &usize| {
+            let wanted = script.turns.get(*at).map_or(0, |turn| turn.times.max(1));
+            state.used.get(*at).is_none_or(|used| *used < wanted)
+        };
+        (0..script.turns.len()).filter(is_unused).map(|at| at + 1).collect()
+    }
+
+    /// Asserts that every turn of the script was used, that no request was unexpected, and that none was
+    /// refused.
+    ///
+    /// # Panics
+    ///
+    /// If one of that is not so.
+    #[track_caller]
+    pub fn assert_script_done(&self) {
+        let (counters, unused) = (self.counters(), self.unused_turns());
+        let refusals: Vec<_> = self.requests().into_iter().filter_map(|it| it.refusal).collect();
+        assert!(unused.is_empty(), "turns {unused:?} of the script were not used: {refusals:?}");
+        assert!(
+            counters.unexpected == 0 && counters.refusals == 0 && counters.mismatches == 0,
+            "requests were refused: {refusals:?} {counters:?}"
+        );
     }
 
     /// Clears the request log and the counters. The driver keeps its position.

@@ -1,6 +1,6 @@
 //! `usageMetadata` of an answer.
 
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 use toolgate_core::json::write;
 
 use crate::tokens::PromptTokens;

@@ -1,6 +1,6 @@
 //! Accepted requests, and the checks of signatures.
 
-use toolgate_core::gemini::Target;
+use toolgate_core::canon::Target;
 
 use crate::request::{Part, Request};
 

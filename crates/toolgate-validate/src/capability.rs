@@ -1,6 +1,6 @@
 //! The third stage: capabilities of the model.
 
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 
 use crate::error::GoogleError;
 use crate::model::{Generation, Model};

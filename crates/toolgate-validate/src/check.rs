@@ -1,6 +1,6 @@
 //! Entry points: the three stages in order.
 
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 
 use crate::accepted::{Accepted, Counts, SignatureCheck};
 use crate::capability;
@@ -45,7 +45,7 @@ pub struct Parsed<'a> {
 /// Checks a request in all three stages.
 ///
 /// ```
-/// use toolgate_core::gemini::{Backend, Target};
+/// use toolgate_core::canon::{Backend, Target};
 /// use toolgate_validate::{AnySignature, Method, check_request};
 ///
 /// let target = Target { model: "gemini-3.6-flash".into(), backend: Backend::Developer };

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 
 /// The messages and enums of one back end.
 #[derive(Debug)]

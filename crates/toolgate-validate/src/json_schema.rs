@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 
 use crate::error::GoogleError;
 use crate::schema::{MAX_SCHEMA_DEPTH, SchemaOwner};

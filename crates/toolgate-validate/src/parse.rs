@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 
 use crate::error::{GoogleError, Violation};
 use crate::fields::{Field, Kind, Message, Shape, Tables};

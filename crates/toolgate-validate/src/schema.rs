@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 
 use crate::error::GoogleError;
 use crate::model::Generation;

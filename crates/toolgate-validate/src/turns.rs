@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 
 use crate::accepted::{Counts, Mismatch, SignatureCheck, SignatureVerdict};
 use crate::error::GoogleError;

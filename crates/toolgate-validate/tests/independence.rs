@@ -5,9 +5,9 @@ use std::path::Path;
 
 /// All that the judge takes from the core: the name of the model and of the service.
 const ALLOWED: [&str; 3] = [
-    "toolgate_core::gemini::Backend;",
-    "toolgate_core::gemini::Target;",
-    "toolgate_core::gemini::{Backend, Target};",
+    "toolgate_core::canon::Backend;",
+    "toolgate_core::canon::Target;",
+    "toolgate_core::canon::{Backend, Target};",
 ];
 
 #[test]

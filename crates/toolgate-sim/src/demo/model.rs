@@ -5,6 +5,7 @@ use toolgate_validate::{Content, Data, Function, Mode, Request};
 
 use super::answer;
 use super::choose::{self, MAX_CALLS};
+use super::coding::{self, Next};
 use super::fill::{Filler, is_choice, name_properties};
 use super::prompt::Prompt;
 use super::user_text;
@@ -16,6 +17,14 @@ pub(crate) fn respond(request: &Request) -> Turn {
     let prompt = Prompt::new(&text);
     // The user's text and everything after it.
     let since = request.contents.get(start..).unwrap_or_default();
+    let is_json = request.settings.mime.as_deref() == Some("application/json");
+    let is_forced = request.calling.mode == Mode::Any;
+    if !is_json
+        && !is_forced
+        && let Some(next) = coding::next(request, &prompt, since)
+    {
+        return coding_turn(next);
+    }
     let calls = calls(request, &prompt, since);
     if !calls.is_empty() {
         let names: Vec<_> = calls.iter().map(|(name, _)| format!("`{name}`")).collect();
@@ -28,7 +37,6 @@ pub(crate) fn respond(request: &Request) -> Turn {
     let thought = "**Preparing the answer**\n\nI have what I need and answer now.\n\n\n".to_owned();
     let mut turn = Turn { items: vec![ItemKind::Thought(thought).into()], ..Turn::default() };
     let has_results = since.iter().any(|content| content.responses() > 0);
-    let is_json = request.settings.mime.as_deref() == Some("application/json");
     let text = if is_json {
         as_json(request, &prompt)
     } else if has_results {
@@ -39,11 +47,33 @@ pub(crate) fn respond(request: &Request) -> Turn {
     } else {
         answer::to_prompt(&prompt)
     };
-    if request.server_tools.iter().any(|tool| tool == "googleSearch") && !has_results {
+    let can_search = request.server_tools.iter().any(|tool| tool == "googleSearch");
+    // Beside functions, a search is one tool of many.
+    if can_search && !has_results && (request.functions.is_empty() || asks_to_search(&prompt)) {
         turn.candidate.insert("groundingMetadata".to_owned(), grounding(&prompt, &text));
     }
     turn.items.push(ItemKind::Text(text).into());
     turn
+}
+
+fn asks_to_search(prompt: &Prompt) -> bool {
+    let words = ["search", "web", "internet", "online", "news", "latest", "google"];
+    words.iter().any(|word| prompt.position_of(word).is_some())
+}
+
+/// A turn of the coding routine.
+fn coding_turn(next: Next) -> Turn {
+    let thought =
+        |text: &str| Item::from(ItemKind::Thought(format!("**Working**\n\n{text}\n\n\n")));
+    let items = match next {
+        Next::Call(words, calls) => {
+            let calls = calls.into_iter().map(|(name, args)| ItemKind::Call { name, args }.into());
+            let words = [thought(&words), ItemKind::Text(format!("{words}\n")).into()];
+            words.into_iter().chain(calls).collect()
+        }
+        Next::Answer(text) => vec![thought("I have what I need."), ItemKind::Text(text).into()],
+    };
+    Turn { items, ..Turn::default() }
 }
 
 /// Calls of this turn; none if all of them are answered.
@@ -53,8 +83,9 @@ fn calls(
     since: &[Content],
 ) -> Vec<(String, Map<String, Value>)> {
     let functions = choose::callable(request);
-    let mut chosen = choose::chosen(&functions, prompt);
     let is_forced = request.calling.mode == Mode::Any;
+    let functions = if is_forced { functions } else { coding::choosable(functions, prompt) };
+    let mut chosen = choose::chosen(&functions, prompt);
     if chosen.is_empty() && is_forced {
         chosen.extend(functions.first().map(|function| (0, *function)));
     }

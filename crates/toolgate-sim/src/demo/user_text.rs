@@ -58,6 +58,9 @@ fn own_text(text: &str) -> Option<String> {
     if bare.is_empty() || OPENINGS.iter().any(|opening| bare.starts_with(opening)) {
         return None;
     }
+    // opencode puts a prompt from the command line in quotes.
+    let inside = bare.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let bare = inside.filter(|inside| !inside.contains('"')).map_or(bare, str::trim);
     let start =
         (bare.len().saturating_sub(MAX_TEXT_BYTES)..).find(|at| bare.is_char_boundary(*at))?;
     Some(bare[start..].to_owned())
@@ -116,6 +119,8 @@ mod tests {
     fn additions_of_programs_are_removed() {
         for (text, want) in [
             ("Hello", Some("Hello")),
+            ("\"Run ls\"", Some("Run ls")),
+            ("\"a\" or \"b\"", Some("\"a\" or \"b\"")),
             ("<system-reminder>\nUse <b>rules</b>\n</system-reminder>\nHello <b", Some("Hello <b")),
             ("Make <b>this</b> bold, 1 < 2", Some("Make <b>this</b> bold, 1 < 2")),
             ("<environment_context><cwd>/w</cwd></environment_context>", None),

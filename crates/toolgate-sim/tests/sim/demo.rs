@@ -59,7 +59,7 @@ fn r102_acceptance_requests() {
 }
 
 #[test]
-fn r124_the_worked_example() {
+fn the_demo_model_fills_the_todo_list() {
     let schema = json!({"type": "object", "required": ["todos"], "properties": {"todos": {"type": "array", "items": {
         "type": "object", "required": ["content", "status", "activeForm"],
         "properties": {"content": {"type": "string"}, "status": {"type": "string"}, "activeForm": {"type": "string"}},

@@ -6,6 +6,7 @@
     reason = "helpers of tests; and rows of `json!` read better without `&`"
 )]
 
+mod coding;
 mod corpus;
 mod demo;
 mod faults;

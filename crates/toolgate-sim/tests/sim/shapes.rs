@@ -1,7 +1,7 @@
 //! Shapes of streams, as recorded for each generation.
 
 use serde_json::{Value, json};
-use toolgate_core::gemini::Backend;
+use toolgate_core::canon::Backend;
 
 use super::*;
 

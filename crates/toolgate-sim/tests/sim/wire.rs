@@ -233,7 +233,7 @@ fn the_log_shows_received_requests() {
     let (status, ended) = generate(&sim, NEW, &prompt("Hi", json!({})));
     assert_eq!(
         (status, &ended["error"]["message"]),
-        (500, &json!("toolgate-sim: the script has ended"))
+        (501, &json!("toolgate-sim: the script has ended"))
     );
     assert_eq!(send(Method::POST, "/__sim/script", "[[turn]]\nwords = 1").status, 400);
     assert_eq!(send(Method::DELETE, "/__sim/script", "").status, 204);
@@ -280,7 +280,7 @@ fn unmet_expectations_are_errors() {
     let sim = scripted(script);
     let asked = prompt("the weather?", json!({"tools": tools(&["weather"])}));
     let (status, refused) = generate(&sim, NEW, &prompt("the news?", json!({})));
-    assert_eq!(status, 500);
+    assert_eq!(status, 501);
     assert_eq!(
         refused["error"]["message"],
         "toolgate-sim: turn 1 of the script expects `weather` in the user's text"
@@ -288,7 +288,7 @@ fn unmet_expectations_are_errors() {
     let turn = model_turn(&stream(&sim, NEW, &asked));
     let answer = answers(&turn, json!({"output": 1}));
     let body = json!({"contents": [asked["contents"][0], turn, answer]});
-    assert_eq!(generate(&sim, NEW, &body).0, 500);
+    assert_eq!(generate(&sim, NEW, &body).0, 501);
     assert_eq!(shape(&stream(&sim, NEW, &body)), "text | empty*!STOP");
     assert_eq!(sim.counters().unexpected, 2);
     assert_eq!(sim.requests()[1].function_names(), ["weather"]);
@@ -331,7 +331,7 @@ fn r170_recordings_are_replayed() {
     assert_eq!(frames(&sim.plan(&post(path, &json!({})))), [json!({"a": 3})]);
     assert_eq!(frames(&sim.plan(&post(path, &json!({})))), [json!({"a": 3})]);
     assert_eq!(sim.plan(&post("/v1beta/models/m:generateContent", &json!({}))).status, 404);
-    assert_eq!(sim.plan(&post("/v1beta/models/other:generateContent", &json!({}))).status, 500);
+    assert_eq!(sim.plan(&post("/v1beta/models/other:generateContent", &json!({}))).status, 501);
     sim.set_driver(Driver::Demo);
     assert_eq!(generate(&sim, NEW, &prompt("Hi", json!({}))).0, 200);
 }

@@ -17,7 +17,7 @@ mod schemas;
 mod turns;
 
 use serde_json::{Value, json};
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Target};
 use toolgate_validate::{Accepted, AnySignature, GoogleError, Method, check_request};
 
 const NEW: &str = "gemini-3.6-flash";

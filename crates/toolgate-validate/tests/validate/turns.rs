@@ -1,7 +1,7 @@
 //! Roles, the order of calls and responses, and required signatures.
 
 use serde_json::{Value, json};
-use toolgate_core::gemini::Target;
+use toolgate_core::canon::Target;
 use toolgate_validate::{
     AnySignature, Data, Method, Mismatch, Part, SignatureCheck, SignatureVerdict, check_request,
 };
