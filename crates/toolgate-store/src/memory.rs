@@ -137,7 +137,7 @@ impl Memory {
     }
 }
 
-/// Methods for a store that keeps a copy here of what it read from a server.
+/// Methods for a store that keeps a local copy of entries read from a server.
 impl Memory {
     /// Sets a value unless the entry exists.
     pub(crate) fn put_if_absent(&self, key: Key, value: Bytes, expires: i64) {
@@ -161,7 +161,7 @@ impl Memory {
         }
     }
 
-    /// Makes a list what it is on the server; items that are only here go to its end.
+    /// Replaces a list by that of the server; local items that the server lacks move to its end.
     pub(crate) fn merge(&self, key: Key, mut items: Vec<Item>, expires: i64) {
         let mut state = self.lock();
         let known: HashSet<Stamp> = items.iter().map(|item| item.stamp).collect();

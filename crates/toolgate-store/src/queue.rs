@@ -46,7 +46,7 @@ pub(crate) struct Write {
     pub(crate) expires: i64,
 }
 
-/// What a write does to its entry.
+/// Change that a write makes to its entry.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     /// Sets the value.
@@ -258,7 +258,7 @@ impl Queue {
         state.writes.len() + state.in_flight
     }
 
-    /// Ends the queue: what is queued is committed, nothing can be added.
+    /// Closes the queue: queued writes are committed, new ones are dropped.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.wake.notify_one();
@@ -461,7 +461,7 @@ mod tests {
         let began = Instant::now();
         queue.wait_for([hash("b")]).await;
         assert!(began.elapsed().is_zero());
-        // Nobody commits: the wait for `a` ends with its timeout, also while the batch is in flight.
+        // No commit happens: the wait for `a` ends with its timeout, also while the batch is in flight.
         queue.wait_for([hash("b"), hash("a")]).await;
         assert_eq!(began.elapsed(), CONFIRM_TIMEOUT);
         let batch = queue.next_batch().await.unwrap();

@@ -91,7 +91,7 @@ pub struct FoundCall {
     pub content: usize,
     /// Token of the call.
     pub token: String,
-    /// What was stored as [`Call::previous`].
+    /// The stored value of [`Call::previous`].
     pub previous: String,
 }
 

@@ -248,7 +248,7 @@ impl Database {
     }
 }
 
-/// Opens a connection and says what the database is.
+/// Opens a connection and identifies the database.
 fn connect(path: &Path, is_alone: bool) -> rusqlite::Result<(Connection, Content)> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(OPEN_BUSY_TIMEOUT)?;

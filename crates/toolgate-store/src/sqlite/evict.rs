@@ -46,7 +46,7 @@ fn evict(connection: &Connection, excess: u64, max_bytes: u64) -> rusqlite::Resu
         if left <= 0 {
             break;
         }
-        // Down to what the others use; where all use the same, each gives its share.
+        // Down to the usage of the others; equal owners each give their share.
         let wanted = (bytes - smallest).max(share).min(left).max(1);
         let (count, freed) = evict_oldest(connection, owner, wanted, newest)?;
         evicted += count;

@@ -68,7 +68,7 @@ const SCHEMA: &str = "
     END;
 ";
 
-/// What a file is.
+/// Identity of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Nothing yet.
@@ -85,7 +85,7 @@ pub(super) enum Content {
     Damaged(String),
 }
 
-/// Says what a database is, without changing it. `is_checked`: its pages are checked for damage.
+/// Identifies a database without changing it. `is_checked`: its pages are checked for damage.
 pub(super) fn inspect(connection: &Connection, is_checked: bool) -> rusqlite::Result<Content> {
     let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i32>(0));
     let (application, version) = (number("PRAGMA application_id")?, number("PRAGMA user_version")?);

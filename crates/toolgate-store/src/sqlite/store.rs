@@ -141,7 +141,7 @@ impl Sqlite {
 }
 
 impl Drop for Sqlite {
-    /// Commits what is queued.
+    /// Commits the queued writes.
     fn drop(&mut self) {
         // The last connection to be closed moves the write-ahead log into the file: the writer's.
         self.readers = None;

@@ -1,4 +1,4 @@
-//! What a commit does with writes that fail.
+//! Writes that fail within a commit.
 
 use std::path::PathBuf;
 

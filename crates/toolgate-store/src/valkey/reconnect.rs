@@ -1,4 +1,4 @@
-//! The connection to the server: shared state, loss, and return of what the server has lost.
+//! The connection to the server: shared state, loss, and restoring entries that the server has lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -18,7 +18,7 @@ use crate::store::Options;
 
 /// How long the server may take to respond.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long it may take to accept a part of what it has lost.
+/// Timeout for restoring one batch of lost entries.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Number of entries that are returned to the server at once.
 const ENTRIES_PER_RESTORE: usize = 256;
@@ -120,7 +120,7 @@ impl Server {
     }
 }
 
-/// What the writer knows of the server across connections.
+/// Knowledge of the writer about the server across connections.
 pub(super) struct Session {
     pub(super) secret: [u8; 32],
     /// Whether the secret of the server may differ from ours.
@@ -142,7 +142,7 @@ impl Session {
         Ok(connection)
     }
 
-    /// Connects again. A server that was restarted gets what it has lost.
+    /// Connects again, and restores the lost entries of a server that was restarted.
     pub(super) async fn reconnect(
         &mut self,
         server: &Server,

@@ -108,7 +108,7 @@ async fn calls(store: &Store) {
     assert_eq!(found, ["0<1", "1<2", "2<", "7<0"]);
 }
 
-/// Items that are appended at the same time are all there; what was appended together stays together.
+/// Items that are appended at the same time are all present; items appended together stay together.
 async fn concurrent_appends(store: &Store) {
     let [owner, _] = owners("crowd");
     let add = async |n: usize| {
