@@ -11,17 +11,18 @@
 //! have separate halves of the memory, so that a small body never waits for a large one. Nothing waits
 //! for memory while it holds some of the same kind, and translations never wait for bodies.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::any::Any;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use prometheus_client::metrics::gauge::Gauge;
 use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_store::Owner;
 
-use crate::app::App;
-use crate::auth::Owner;
 use crate::budget::{Budget, Capacity, Full, Reservation};
 use crate::config::{Config, TRANSLATION_MULTIPLE};
-use crate::line::{Busy, Line};
 
 /// Largest body that counts as small: 1 MiB.
 pub(crate) const SMALL_BODY: usize = 1 << 20;
@@ -33,6 +34,8 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 const DECOMPRESSIONS: u64 = 4;
 /// `Retry-After` of a refusal.
 const RETRY_AFTER_MS: u64 = 2000;
+/// Number of concurrent requests from which on a burst is counted.
+const BURST: usize = 8;
 
 /// Slots and memory of a gateway.
 #[derive(Debug)]
@@ -41,6 +44,16 @@ pub(crate) struct Admission {
     bodies: Classes,
     translations: Classes,
     decompressions: Classes,
+    load: Arc<Load>,
+}
+
+/// Requests in progress.
+#[derive(Debug)]
+struct Load {
+    running: AtomicUsize,
+    /// Maximum number since the last burst was over.
+    peak: AtomicUsize,
+    gauge: Gauge,
 }
 
 /// Separate budgets for small and for large bodies.
@@ -51,14 +64,38 @@ struct Classes {
 }
 
 impl Admission {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// `active` shows the number of requests in progress.
+    pub(crate) fn new(config: &Config, active: Gauge) -> Self {
         let sizes = Sizes::of(config);
+        let load = Load { running: AtomicUsize::new(0), peak: AtomicUsize::new(0), gauge: active };
         Self {
             slots: Budget::new(sizes.slots),
             bodies: Classes::new(sizes.memory),
             translations: Classes::new(sizes.memory),
             decompressions: Classes::new(sizes.decompressions),
+            load: Arc::new(load),
         }
+    }
+
+    /// Admits a request of this key: takes a concurrency slot.
+    pub(crate) fn admit(&self, owner: Owner) -> Result<Admitted, Failure> {
+        let slot = self.slot(owner)?;
+        let load = Arc::clone(&self.load);
+        let running = load.running.fetch_add(1, Ordering::Relaxed) + 1;
+        load.peak.fetch_max(running, Ordering::Relaxed);
+        load.gauge.inc();
+        Ok(Admitted { _slot: slot, load, held: Mutex::default() })
+    }
+
+    /// Returns true once after a burst of requests, when half of them or more have ended.
+    pub(crate) fn has_calmed(&self) -> bool {
+        let running = self.load.running.load(Ordering::Relaxed);
+        let peak = self.load.peak.load(Ordering::Relaxed);
+        let is_calm = peak >= BURST && running <= peak / 2;
+        if is_calm {
+            self.load.peak.store(running, Ordering::Relaxed);
+        }
+        is_calm
     }
 
     /// Applies a new configuration.
@@ -107,6 +144,18 @@ impl Admission {
         // A history from the store may be larger than any body: it has the budget for itself.
         let weight = weight.min(budget.size());
         budget.reserve(owner, weight, MAX_WAIT).await.map_err(no_memory)
+    }
+
+    /// The same for a history that was read while the request was being translated: fails instead of
+    /// waiting.
+    pub(crate) fn try_translation(
+        &self,
+        owner: Owner,
+        length: usize,
+    ) -> Result<Reservation, Failure> {
+        let budget = self.translations.of(length);
+        let weight = (length as u64).saturating_mul(TRANSLATION_MULTIPLE);
+        budget.try_reserve(owner, weight.min(budget.size())).map_err(no_memory)
     }
 
     /// Takes a place for decompressing a body of this compressed length.
@@ -217,53 +266,25 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for Held<B> {
     }
 }
 
-/// A request in progress: its slot and its memory.
+/// A request in progress: its slot, and resources that are released with it.
 #[derive(Debug)]
 pub(crate) struct Admitted {
-    app: Arc<App>,
     _slot: Reservation,
-    /// Memory that is held to the end of the turn.
-    memory: Mutex<Vec<Reservation>>,
-    /// The connection, where it waits for this request.
-    line: OnceLock<Busy>,
+    load: Arc<Load>,
+    held: Mutex<Vec<Box<dyn Any + Send>>>,
 }
 
 impl Admitted {
-    /// Takes a slot for a request of this key.
-    pub(crate) fn new(app: &Arc<App>, owner: Owner) -> Result<Self, Failure> {
-        let slot = app.admission.slot(owner)?;
-        app.started_one();
-        let (memory, line) = (Mutex::default(), OnceLock::new());
-        Ok(Self { app: Arc::clone(app), _slot: slot, memory, line })
-    }
-
-    /// Keeps the connection busy for as long as the request is in progress.
-    pub(crate) fn on(self, line: &Arc<Line>) -> Self {
-        drop(self.line.set(line.busy()));
-        self
-    }
-
-    /// The request is complete: the time for its answer counts from now.
-    pub(crate) fn begin(&self) {
-        if let Some(line) = self.line.get() {
-            line.begin();
-        }
-    }
-
-    /// Holds memory to the end of the turn.
-    pub(crate) fn hold(&self, memory: Reservation) {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
-    }
-
-    /// Connection of the request.
-    pub(crate) fn connection(&self) -> Option<&Busy> {
-        self.line.get()
+    /// Holds a resource, such as a reservation of memory, until the request ends.
+    pub(crate) fn hold(&self, resource: impl Any + Send) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(resource));
     }
 }
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.app.ended_one();
+        self.load.running.fetch_sub(1, Ordering::Relaxed);
+        self.load.gauge.dec();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who asks, and with whose key the question goes on.
+//! Client authentication, and the credential that the upstream gets.
 
 use std::borrow::Cow;
 
@@ -12,16 +12,16 @@ pub(crate) use toolgate_store::Owner;
 
 use crate::config::{Config, Secret, UpstreamKind};
 
-/// A client, admitted.
+/// An authenticated client.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    /// Whose state this is: a digest of the key that was presented.
+    /// Owner of the client's state: a digest of its key.
     pub owner: Owner,
-    /// What the upstream is shown.
+    /// Credential for the upstream.
     pub pass: Pass,
 }
 
-/// What the upstream is shown.
+/// Credential for the upstream.
 #[derive(Clone, Debug)]
 pub(crate) enum Pass {
     /// The client's own Gemini key.
@@ -80,8 +80,8 @@ fn query_keys(uri: &Uri) -> impl Iterator<Item = Cow<'_, str>> {
     })
 }
 
-/// Admits whoever may see the counters: anybody without client keys, otherwise who presents one, also
-/// as the user name or the password of basic authentication, which browsers ask for.
+/// Admits an operator: any request where there are no client keys, otherwise one with a client key, also as the
+/// user name or the password of basic authentication, which browsers ask for.
 pub(crate) fn admit_operator(
     config: &Config,
     headers: &HeaderMap,
@@ -109,10 +109,10 @@ pub(crate) fn admit_operator(
 
 /// The first of the presented keys that is a client key. Keys that are none do not hide it.
 fn known<'a>(config: &Config, presented: &'a [Presented<'_>]) -> Result<&'a str, Failure> {
-    // Every key is compared with every other, so that the time does not tell which one was close.
+    // All keys are compared, so that the time does not depend on the match.
     let is_known = |key: &str| {
         let keys = config.clients.keys.iter();
-        keys.fold(false, |known, candidate| known | same(candidate.expose(), key))
+        keys.fold(false, |known, candidate| known | constant_time_eq(candidate.expose(), key))
     };
     let first = presented.iter().fold(None, |first: Option<&str>, presented| {
         let is_known = is_known(&presented.key);
@@ -126,8 +126,7 @@ fn known<'a>(config: &Config, presented: &'a [Presented<'_>]) -> Result<&'a str,
     first.ok_or_else(|| Failure::new(FailureKind::Authentication, message))
 }
 
-/// Admits a client, or says why not. Where there are no client keys, a key of Google's own form counts
-/// before others.
+/// Authenticates a client. Where there are no client keys, a key of Google's own form counts before others.
 pub(crate) fn admit(config: &Config, presented: &[Presented<'_>]) -> Result<Client, Failure> {
     if !config.clients.keys.is_empty() {
         let key = known(config, presented)?;
@@ -138,6 +137,11 @@ pub(crate) fn admit(config: &Config, presented: &[Presented<'_>]) -> Result<Clie
     let owner = Owner::of(presented.map_or("", |(key, _)| key));
     let has_own = config.upstream.auth.has_credentials();
     let pass = match (config.upstream.kind, presented) {
+        (UpstreamKind::Sim, Some((key, _)))
+            if config.upstream.is_fallback && looks_like_gemini(key) =>
+        {
+            Pass::ApiKey(Secret::new(key))
+        }
         (UpstreamKind::Sim, _) => Pass::Pool,
         (_, Some((key, _))) if looks_like_gemini(key) => Pass::ApiKey(Secret::new(key)),
         (UpstreamKind::Vertex, Some((token, true))) if token.starts_with("ya29.") => {
@@ -145,7 +149,7 @@ pub(crate) fn admit(config: &Config, presented: &[Presented<'_>]) -> Result<Clie
         }
         _ if has_own => Pass::Pool,
         (_, Some((key, _))) => Pass::ApiKey(Secret::new(key)),
-        // Another server may ask for no key at all; it will say so itself.
+        // Another server may need no key; if it does, its error is passed on.
         (_, None) if config.upstream.url.is_some() => Pass::Pool,
         (_, None) => {
             return Err(Failure::new(
@@ -172,8 +176,8 @@ fn looks_like_gemini(key: &str) -> bool {
     key.starts_with("AIza") || key.starts_with("AQ.")
 }
 
-/// Compares without telling, by its time, how much was right.
-fn same(a: &str, b: &str) -> bool {
+/// Constant-time comparison.
+fn constant_time_eq(a: &str, b: &str) -> bool {
     let (a, b) = (digest(&SHA256, a.as_bytes()), digest(&SHA256, b.as_bytes()));
     a.as_ref().iter().zip(b.as_ref()).fold(0, |difference, (x, y)| difference | (x ^ y)) == 0
 }

@@ -1,6 +1,6 @@
 //! Weighted budget that client keys share fairly.
 //!
-//! A request reserves an amount before it uses what the amount stands for (bytes of memory, a place
+//! A request reserves an amount before it uses the resource (bytes of memory, a place
 //! for a computation, a concurrency slot) and gives it back by dropping the [`Reservation`].
 //!
 //! ```text
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::auth::Owner;
+use toolgate_store::Owner;
 
 /// Shared budget. Clones refer to the same one.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ impl Budget {
         })))
     }
 
-    /// Changes the capacity. What is held stays held.
+    /// Changes the capacity. Reservations stay valid.
     pub(crate) fn resize(&self, capacity: Capacity) {
         self.state().capacity = capacity;
         self.grant();
@@ -204,7 +204,7 @@ impl State {
         Reservation { budget: budget.clone(), owner, amount }
     }
 
-    /// Removes the next waiter for whom there is room: the key that was served longest ago first. A
+    /// Removes the next waiter that there is room for: the key that was served longest ago first. A
     /// waiter that needs more than is free keeps the others of its budget waiting, so that it is not
     /// overtaken for ever; a waiter whose key has its share does not.
     fn next(&mut self) -> Option<(Owner, Waiter)> {

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use toolgate_core::canon::{IdGen, Stamp};
+use toolgate_core::canon::IdGen;
+use toolgate_core::dialect::Stamp;
 
-/// How long it is since 1970.
+/// Time since 1970.
 pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
@@ -14,9 +15,8 @@ pub(crate) fn millis() -> u64 {
     u64::try_from(now().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What the ids of a request's answer are made from: the same ids, however often they are asked
-/// for. They sort by the time at which the request came, so that a store that keeps what they name
-/// in their order adds it at one end.
+/// Seed of the ids of an answer: the same ids, however often they are made. They sort by the time of the
+/// request, so that a store that orders entries by id grows at one end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seed {
     drawn: u128,
@@ -34,13 +34,14 @@ impl Seed {
         IdGen::new(self.drawn.wrapping_add(u128::from(tries) << 32)).at(self.millis)
     }
 
-    /// What the answer gets from the outside world.
+    /// Id and time of the answer.
     pub(crate) fn stamp(self) -> Stamp {
         // Not the ids of the calls: the two must not meet.
-        Stamp { ids: IdGen::new(!self.drawn).at(self.millis), created: self.millis / 1000 }
+        let ids = IdGen::new(!self.drawn).at(self.millis);
+        Stamp { clock: Some(|| millis() / 1000), ..Stamp::new(ids, self.millis / 1000) }
     }
 
-    /// A number that is another for every request.
+    /// Number that differs between requests.
     pub(crate) fn spread(self) -> u8 {
         (self.drawn >> 64) as u8
     }

@@ -8,12 +8,10 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use http::{HeaderMap, StatusCode};
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Access, Config};
-use crate::reply::{self, Reply};
 
 /// Path of the endpoint.
 pub const IDENTITY_PATH: &str = "/toolgate/identity";
@@ -76,7 +74,7 @@ fn statement(nonce: &str, address: SocketAddr, identity: &Identity) -> String {
     serde_json::to_string(&(LABEL, nonce, address, identity)).unwrap_or_default()
 }
 
-/// Verifies an answer from `address` to `nonce`; returns what the gateway is.
+/// Verifies an answer from `address` to `nonce`; returns the description of the gateway.
 pub fn verify(
     secret: &IdentitySecret,
     nonce: &str,
@@ -91,30 +89,22 @@ pub fn verify(
     Some(identity)
 }
 
-/// Answers a request for proof on a connection to `address`.
-pub(crate) fn answer(
-    secret: Option<&IdentitySecret>,
+/// Proves the gateway's identity: the answer to `nonce` on a connection to `address`.
+pub(crate) fn prove(
+    secret: &IdentitySecret,
     config: &Config,
-    address: Option<SocketAddr>,
-    headers: &HeaderMap,
-) -> Reply {
-    let local = address.filter(|address| address.ip().to_canonical().is_loopback());
-    let (Some(secret), Some(address)) = (secret, local) else {
-        return reply::json(StatusCode::NOT_FOUND, r#"{"error":"this gateway has no identity"}"#);
-    };
-    let nonce = headers.get(NONCE_HEADER).and_then(|nonce| nonce.to_str().ok());
-    let is_nonce = |text: &&str| {
-        text.len() == NONCE_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
-    let Some(nonce) = nonce.filter(is_nonce) else {
-        let body = r#"{"error":"x-toolgate-nonce must be 64 hexadecimal digits"}"#;
-        return reply::json(StatusCode::BAD_REQUEST, body);
-    };
+    address: SocketAddr,
+    nonce: &str,
+) -> String {
     let identity = Identity::of(config);
     let proof = hmac::sign(&secret.key(), statement(nonce, address, &identity).as_bytes());
     let proof = proof.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    let body = serde_json::to_string(&Answer { identity, proof }).unwrap_or_default();
-    reply::json(StatusCode::OK, body)
+    serde_json::to_string(&Answer { identity, proof }).unwrap_or_default()
+}
+
+/// Whether a text can be a nonce.
+pub(crate) fn is_nonce(text: &str) -> bool {
+    text.len() == NONCE_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
@@ -124,8 +114,6 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::BodyExt as _;
-
     use super::*;
     use crate::config::Sources;
 
@@ -135,20 +123,11 @@ mod tests {
         Config::resolve(&Sources { file: None, env: &|_| None, flags: &[] }).unwrap()
     }
 
-    async fn ask(secret: &IdentitySecret, nonce: &str, address: &str) -> (StatusCode, Vec<u8>) {
-        let mut headers = HeaderMap::new();
-        headers.insert(NONCE_HEADER, nonce.parse().unwrap());
-        let address = address.parse().ok();
-        let reply = answer(Some(secret), &config(), address, &headers);
-        let status = reply.status();
-        (status, reply.into_body().collect().await.unwrap().to_bytes().to_vec())
-    }
-
-    #[tokio::test]
-    async fn a_proof_holds_for_its_nonce_address_secret_and_words_only() {
+    #[test]
+    fn a_proof_holds_for_its_nonce_address_secret_and_words_only() {
         let secret = IdentitySecret::new([7; 32]);
         let (nonce, here) = ("ab".repeat(32), HERE.parse().unwrap());
-        let (_, answer) = ask(&secret, &nonce, HERE).await;
+        let answer = prove(&secret, &config(), here, &nonce).into_bytes();
         let identity = verify(&secret, &nonce, here, &answer).unwrap();
         assert_eq!(identity, Identity::of(&config()));
         let mapped = "[::ffff:127.0.0.1]:8741".parse().unwrap();
@@ -168,12 +147,11 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn only_loopback_connections_and_whole_nonces_are_answered() {
-        let secret = IdentitySecret::new([7; 32]);
-        assert_eq!(ask(&secret, "ab", HERE).await.0, StatusCode::BAD_REQUEST);
-        let nonce = "ab".repeat(32);
-        assert_eq!(ask(&secret, &nonce, "192.0.2.1:8741").await.0, StatusCode::NOT_FOUND);
-        assert_eq!(format!("{secret:?}"), "IdentitySecret(…)");
+    #[test]
+    fn nonces_are_whole_and_secrets_are_not_shown() {
+        assert!(!is_nonce("ab"));
+        assert!(is_nonce(&"ab".repeat(32)));
+        assert!(!is_nonce(&"xy".repeat(32)));
+        assert_eq!(format!("{:?}", IdentitySecret::new([7; 32])), "IdentitySecret(…)");
     }
 }

@@ -1,42 +1,36 @@
-//! The gateway: four front doors, Gemini behind them.
+//! The gateway: four client APIs, Gemini upstream.
 //!
 //! ```text
-//!   server ─► lanes ─► route ─► doors ─► turn ─► upstream ─► Gemini
-//!                        │                │
-//!                      auth             store
+//!   http ─► api ─► { sessions, turn } ─► { signatures, upstream } ─► toolgate-store
 //! ```
 //!
-//! Open [`route`](crate) first, then `doors/turns.rs`, then `turn/pump.rs`. Only `config` reads what the
-//! user wrote, only `upstream` dials out, only `turn/pump.rs` moves translated stream bytes.
+//! Each layer uses only those below it; `cargo xtask house` checks that. Open `http/router.rs` first, then
+//! `api/messages.rs`, then `turn/stream.rs`. Only `config` reads the user's settings, only `upstream` opens
+//! connections to Gemini, only `turn/stream.rs` moves translated stream bytes.
 
 mod admission;
-mod app;
+mod api;
 mod auth;
 mod budget;
 mod clock;
 pub mod config;
-mod doors;
+mod http;
 pub mod identity;
-mod lanes;
-mod line;
-mod log;
+mod logging;
 mod metrics;
 mod offload;
-mod origin;
 mod receive;
 mod redact;
-mod reply;
-mod route;
-mod server;
 mod service;
-mod session;
+mod sessions;
+mod signatures;
+mod state;
 mod store;
 mod tasks;
+mod threads;
 mod turn;
 mod upstream;
 
-pub use app::App;
-pub use log::{LogGuard, start_log};
-pub use server::Server;
+pub use logging::{LogGuard, start_log};
 pub use service::{Options, Running, ServiceError, start, start_with};
 pub use upstream::Embedded;

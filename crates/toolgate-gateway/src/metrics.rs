@@ -1,4 +1,4 @@
-//! What is counted. Names and labels are types, handed down from the app; nothing is global.
+//! Metrics. Names and labels are types, handed down from the gateway; nothing is global.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -11,15 +11,15 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use toolgate_core::canon::{FailureKind, LossCode, ToolName, Usage};
-use toolgate_core::gemini::upstream::SignatureCount;
 use toolgate_core::translate::Dialect;
+use toolgate_core::upstream::generate_content::SignatureCount;
 
 /// All counters.
 #[derive(Debug)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     registry: Registry,
     /// Requests that are being read or answered.
-    pub active: Gauge,
+    pub(crate) active: Gauge,
     requests: Family<RequestLabels, Counter>,
     calls: Counter,
     calls_ok: Counter,
@@ -35,8 +35,8 @@ pub struct Metrics {
     tokens: Family<KindLabels, Counter>,
     own: Histogram,
     upstream: Histogram,
-    /// What the store counts.
-    pub store: toolgate_store::Metrics,
+    /// Metrics of the store.
+    pub(crate) store: toolgate_store::Metrics,
 }
 
 /// Calls by tool. Clients name tools as they like: the number and the length of the label's values are
@@ -72,7 +72,7 @@ impl ToolUses {
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The client went away.
     #[expect(non_camel_case_types, reason = "label values are snake case")]
     client_gone,
@@ -89,7 +89,7 @@ pub enum Outcome {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
-    door: &'static str,
+    endpoint: &'static str,
     outcome: Outcome,
 }
 
@@ -191,7 +191,7 @@ impl Default for Metrics {
         registry.register(
             "log_entries_dropped",
             "Log entries dropped because standard error was not read in time",
-            crate::log::dropped(),
+            crate::logging::dropped(),
         );
         registry.register(
             "store_unconfirmed",
@@ -210,7 +210,7 @@ impl Default for Metrics {
 
 impl Metrics {
     /// The text that Prometheus reads.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         // Writing into a string cannot fail.
         let _ = text::encode(&mut out, &self.registry);
@@ -218,12 +218,12 @@ impl Metrics {
     }
 
     /// A request has been answered.
-    pub fn request(&self, door: Dialect, outcome: Outcome) {
-        self.requests.get_or_create(&RequestLabels { door: door.name(), outcome }).inc();
+    pub(crate) fn request(&self, dialect: Dialect, outcome: Outcome) {
+        self.requests.get_or_create(&RequestLabels { endpoint: dialect.name(), outcome }).inc();
     }
 
     /// Calls of one answer: all, and those that fit.
-    pub fn calls(&self, all: u64, failed: u64, latency: Duration) {
+    pub(crate) fn calls(&self, all: u64, failed: u64, latency: Duration) {
         if all > 0 {
             self.calls.inc_by(all);
             self.calls_ok.inc_by(all.saturating_sub(failed));
@@ -233,38 +233,38 @@ impl Metrics {
     }
 
     /// R168: a tool was called.
-    pub fn used_tool(&self, tool: &ToolName<'_>) {
+    pub(crate) fn used_tool(&self, tool: &ToolName<'_>) {
         self.uses.add(tool.to_string());
     }
 
     /// A turn is asked for again, because of this.
-    pub fn rescued(&self, kind: &'static str) {
+    pub(crate) fn rescued(&self, kind: &'static str) {
         self.rescues.get_or_create(&KindLabels { kind }).inc();
     }
 
     /// A request is sent again, because of this.
-    pub fn retried(&self, kind: FailureKind) {
+    pub(crate) fn retried(&self, kind: FailureKind) {
         self.retries.get_or_create(&KindLabels { kind: failure_name(kind) }).inc();
     }
 
     /// A key of the pool was refused, or its quota is used up.
-    pub fn key_rested(&self, fingerprint: &str, reason: &'static str) {
+    pub(crate) fn key_rested(&self, fingerprint: &str, reason: &'static str) {
         let key = fingerprint.to_owned();
         self.key_rests.get_or_create(&KeyLabels { key, reason }).inc();
     }
 
     /// A client is told of a failure.
-    pub fn failed(&self, kind: FailureKind) {
+    pub(crate) fn failed(&self, kind: FailureKind) {
         self.failures.get_or_create(&KindLabels { kind: failure_name(kind) }).inc();
     }
 
     /// Counts losses with this code.
-    pub fn lost(&self, code: LossCode, count: u64) {
+    pub(crate) fn lost(&self, code: LossCode, count: u64) {
         self.losses.get_or_create(&KindLabels { kind: loss_name(code) }).inc_by(count);
     }
 
     /// Signatures of one request.
-    pub fn signatures(&self, count: &SignatureCount) {
+    pub(crate) fn signatures(&self, count: &SignatureCount) {
         for (kind, count) in
             [("real", count.real), ("placeholder", count.placeholder), ("foreign", count.foreign)]
         {
@@ -275,7 +275,7 @@ impl Metrics {
     }
 
     /// Tokens of one answer.
-    pub fn used(&self, usage: &Usage) {
+    pub(crate) fn used(&self, usage: &Usage) {
         for (kind, count) in [
             ("input", usage.uncached_input()),
             ("cached", usage.cached.unwrap_or(0)),
@@ -288,7 +288,7 @@ impl Metrics {
     }
 
     /// Where the time of one request went.
-    pub fn timed(&self, own: Duration, upstream: Duration) {
+    pub(crate) fn timed(&self, own: Duration, upstream: Duration) {
         self.own.observe(own.as_secs_f64());
         self.upstream.observe(upstream.as_secs_f64());
     }
@@ -312,6 +312,7 @@ pub(crate) fn failure_name(kind: FailureKind) -> &'static str {
         FailureKind::RateLimited => "rate_limited",
         FailureKind::Timeout => "timeout",
         FailureKind::TooLarge => "too_large",
+        FailureKind::Unreachable => "unreachable",
         FailureKind::Unsupported => "unsupported",
         FailureKind::UpstreamProtocol => "upstream_protocol",
     }

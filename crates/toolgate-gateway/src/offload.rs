@@ -25,9 +25,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use toolgate_core::canon::{Failure, FailureKind};
-
-use crate::auth::Owner;
-use crate::doors::Visit;
+use toolgate_store::Owner;
 
 /// Computations over at most this many bytes run on the serving thread: 256 KiB.
 ///
@@ -243,27 +241,6 @@ impl Queue {
             self.owners.push_back(owner);
         }
         job
-    }
-}
-
-impl Visit {
-    /// Runs a computation over `bytes` bytes of this request's, off the serving thread where that is a
-    /// lot.
-    pub(crate) fn compute<F, W>(
-        &self,
-        bytes: usize,
-        work: W,
-    ) -> impl Future<Output = Result<F::Output, Failure>> + Send + use<'_, F, W>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-        W: FnOnce(Self) -> F,
-    {
-        let work = work(self.clone());
-        let work = async move {
-            heavy(bytes).await;
-            work.await
-        };
-        self.app.offload.run(self.client.owner, work)
     }
 }
 

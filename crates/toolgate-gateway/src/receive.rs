@@ -7,6 +7,7 @@ use bytes::Buf as _;
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::time::Instant;
+use toolgate_core::canon::{Failure, FailureKind};
 
 /// Slowest rate at which a client may send, in bytes a second.
 const MIN_RATE: u64 = 16 << 10;
@@ -99,6 +100,21 @@ where
             data.advance(length);
         }
     }
+}
+
+/// A body or message that was not complete when its deadline passed.
+pub(crate) fn late(idle: Duration) -> Failure {
+    let message = format!(
+        "the request was not received in time: at most {} s without a byte, and at least 16 KiB a second (limits.receive_seconds)",
+        idle.as_secs()
+    );
+    Failure::new(FailureKind::Timeout, message)
+}
+
+/// A body or message that is longer than `limit` bytes.
+pub(crate) fn too_large(limit: usize) -> Failure {
+    let message = format!("the body is larger than {} MiB (limits.body_mib)", limit >> 20);
+    Failure::new(FailureKind::TooLarge, message)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn without_excerpt(message: &str) -> Cow<'_, str> {
     Cow::Borrowed(message)
 }
 
-/// Splits off what a line quotes to its end: `Invalid value at 'PATH' (TYPE), VALUE`, and calls that the
+/// Splits off a quotation that lasts to the end of a line: `Invalid value at 'PATH' (TYPE), VALUE`, and calls that the
 /// model wrote. Returns whether there was such a value.
 fn split_value(line: &str) -> (&str, bool) {
     for (opening, before) in [("Invalid value at '", "), "), ("alformed function call:", ":")] {

@@ -1,4 +1,4 @@
-//! A gateway from its configuration to its end.
+//! Starts, reloads and drains a gateway.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::app::App;
 use crate::config::Config;
+use crate::http::Server;
 use crate::identity::IdentitySecret;
-use crate::server::Server;
+use crate::state::Gateway;
 use crate::upstream::Embedded;
 
 /// A gateway that runs.
@@ -17,7 +17,7 @@ use crate::upstream::Embedded;
 pub struct Running {
     /// Where it listens.
     pub addr: SocketAddr,
-    app: Arc<App>,
+    gateway: Arc<Gateway>,
     stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
 }
@@ -31,7 +31,7 @@ pub enum ServiceError {
     Listen {
         /// The address.
         addr: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// Something else could not be set up.
@@ -39,7 +39,7 @@ pub enum ServiceError {
     Setup(String),
 }
 
-/// What a gateway gets from the program that starts it.
+/// Parts of a gateway that the program that starts it supplies.
 #[derive(Debug)]
 pub struct Options {
     /// Simulator in this process, for configurations without another upstream.
@@ -65,21 +65,21 @@ pub async fn start(config: Config) -> Result<Running, ServiceError> {
 /// Starts a gateway.
 pub async fn start_with(config: Config, options: Options) -> Result<Running, ServiceError> {
     let addr = config.listen;
-    let calm = options.calm;
-    let app = App::new(config, options).await.map_err(ServiceError::Setup)?;
-    let server = Server::bind(Arc::clone(&app), calm)
+    let Options { simulator, identity, calm } = options;
+    let gateway = Gateway::new(config, simulator, identity).await.map_err(ServiceError::Setup)?;
+    let server = Server::bind(Arc::clone(&gateway), calm)
         .await
         .map_err(|source| ServiceError::Listen { addr, source })?;
     let addr = server.local_addr().map_err(|source| ServiceError::Listen { addr, source })?;
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(server.run(stopped));
-    Ok(Running { addr, app, stop, serving })
+    Ok(Running { addr, gateway, stop, serving })
 }
 
 impl Running {
     /// Takes a new configuration into force.
     pub fn reload(&self, config: Config) -> Result<(), ServiceError> {
-        self.app.reload(config).map_err(ServiceError::Setup)
+        self.gateway.reload(config).map_err(ServiceError::Setup)
     }
 
     /// Takes no more requests, lets running turns finish, and ends.
@@ -94,6 +94,6 @@ impl Running {
             _ = &mut self.serving => {}
             () = enough => self.serving.abort(),
         }
-        self.app.store.flush().await;
+        self.gateway.services.store.flush().await;
     }
 }

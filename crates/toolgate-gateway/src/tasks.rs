@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// How long a request that has begun to come may take to be whole once the gateway is about to end.
-pub(crate) const LEAVING: Duration = Duration::from_secs(1);
+/// Time that an incomplete request has left when the gateway is stopping.
+pub(crate) const DRAIN_GRACE: Duration = Duration::from_secs(1);
 
 /// Tasks that a drain waits for.
 #[derive(Clone, Debug)]
-pub struct Tasks(Arc<Inner>);
+pub(crate) struct Tasks(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {

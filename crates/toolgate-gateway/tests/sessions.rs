@@ -1,4 +1,4 @@
-//! Sessions: what a gateway remembers between requests, through real sockets, on the simulator.
+//! Sessions: state that a gateway keeps between requests, through real sockets, on the simulator.
 #![allow(
     clippy::allow_attributes,
     clippy::needless_pass_by_value,

@@ -8,7 +8,7 @@ use super::settings::{MAX_MINUTES, SETTINGS, Setting};
 /// The one setting that is a table with keys of the user's own.
 const MODELS: &str = "models";
 
-/// A commented `toolgate.toml` that says what every setting does and what it is by default.
+/// A commented `toolgate.toml` with the purpose and the default of every setting.
 pub fn example() -> String {
     let mut text = String::from(
         "# Every setting of toolgate.toml with its default. Variables and flags weigh more than this file.\n\

@@ -1,4 +1,4 @@
-//! What was written, where: file, environment, flags. The later layer wins.
+//! Layers of the configuration: file, environment, flags. The later layer wins.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

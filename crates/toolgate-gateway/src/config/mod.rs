@@ -1,4 +1,4 @@
-//! Configuration: from what was written to what is meant, once.
+//! Configuration: one list of settings, resolved once.
 //!
 //! A file, `TOOLGATE_*` variables and flags, in that order of increasing weight. The
 //! environment is an argument, so tests need none. After [`Config::resolve`] nothing can fail.

@@ -13,12 +13,12 @@ pub struct Models {
     patterns: Vec<(String, Meaning)>,
 }
 
-/// What a model name means.
+/// Meaning of a model name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meaning {
     /// The model by Gemini's name.
     pub model: String,
-    /// How hard to think where the client does not say.
+    /// Default thinking effort, where the client names none.
     pub effort: Option<Effort>,
     /// The same as a budget in tokens.
     pub budget: Option<i64>,
@@ -46,7 +46,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("haiku", "gemini-3.5-flash-lite"),
 ];
 
-/// Names of the form that Claude Code's picker needs; the patterns say what they mean.
+/// Names of the form that Claude Code's picker needs; the patterns give their meaning.
 const EXAMPLES: [&str; 3] = ["claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"];
 
 impl Models {

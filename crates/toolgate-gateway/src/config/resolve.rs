@@ -1,4 +1,4 @@
-//! What the settings mean.
+//! Resolves settings to a configuration.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toolgate_core::gemini::upstream::SchemaPolicy;
+use toolgate_core::upstream::generate_content::SchemaPolicy;
+use toolgate_transport::Proxy;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::layers::Layers;
@@ -36,21 +37,21 @@ pub struct Config {
     pub store: StoreKind,
     /// The most that the store may hold, in bytes.
     pub store_bytes: u64,
-    /// What is logged.
+    /// Log filter.
     pub log: String,
     /// How it is logged.
     pub log_format: LogFormat,
-    /// Whom to ask.
+    /// Upstream API settings.
     pub upstream: Upstream,
-    /// Who may ask.
+    /// Client access control.
     pub clients: Clients,
-    /// How much.
+    /// Request limits.
     pub limits: Limits,
     /// After how long a silence the client gets a sign of life.
     pub ping: Duration,
     /// How long a WebSocket may be open without a request.
     pub socket_idle: Duration,
-    /// R130, R131: how often in a turn the model is told what is wrong with its calls.
+    /// R130, R131: maximum number of correction rounds in a turn.
     pub corrections: u32,
     /// How tool schemas are sent.
     pub schemas: SchemaPolicy,
@@ -74,7 +75,7 @@ pub enum StoreKind {
     Sqlite {
         /// Which.
         path: PathBuf,
-        /// Whether somebody asked for it; else memory will do where it cannot be had.
+        /// Whether the file was configured by name; otherwise memory replaces one that cannot be used.
         wanted: bool,
     },
     /// In a Valkey or Redis server, at this address.
@@ -90,11 +91,14 @@ pub enum LogFormat {
     Text,
 }
 
-/// Whom to ask.
+/// Upstream API settings.
 #[derive(Clone, Debug)]
 pub struct Upstream {
     /// Which service.
     pub kind: UpstreamKind,
+    /// The simulator answers only because nothing is configured: clients with a Gemini key of their own
+    /// reach Gemini.
+    pub is_fallback: bool,
     /// Another server than Google's, without a slash at the end.
     pub url: Option<String>,
     /// The version in the path.
@@ -105,6 +109,10 @@ pub struct Upstream {
     pub project: Option<String>,
     /// The Vertex AI location.
     pub location: String,
+    /// PEM file with further root certificates.
+    pub ca_file: Option<PathBuf>,
+    /// HTTP proxy rules.
+    pub proxy: Proxy,
     /// How long a connection may take.
     pub connect: Duration,
     /// How long silence may last.
@@ -148,7 +156,7 @@ impl UpstreamAuth {
     }
 }
 
-/// Who may ask.
+/// Client access control.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
     /// Keys, one of which every client must present; none: no key is asked for.
@@ -159,7 +167,7 @@ pub struct Clients {
     pub cors_origins: Vec<String>,
 }
 
-/// How much.
+/// Request limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest body, in bytes.
@@ -217,7 +225,7 @@ pub enum ConfigError {
     Syntax {
         /// Its name.
         file: String,
-        /// What the parser says.
+        /// Error of the parser.
         reason: String,
     },
     /// There is no such setting.
@@ -237,10 +245,10 @@ pub enum ConfigError {
         key: String,
         /// Where it was set.
         source_name: String,
-        /// What is wrong.
+        /// Reason.
         reason: String,
     },
-    /// Everybody on the network could use the gateway's keys.
+    /// Any client on the network could use the gateway's keys.
     #[error(
         "refusing to listen on {0} without client keys: set clients.keys (TOOLGATE_CLIENT_KEYS), or listen on 127.0.0.1"
     )]
@@ -269,7 +277,8 @@ impl Config {
         for (key, name, text) in sources.flags {
             layers.flag(key, name, text);
         }
-        Self::meant(&layers, state_folder(sources.env).map(|it| it.join("state.db")))
+        let state_file = state_folder(sources.env).map(|it| it.join("state.db"));
+        Self::meant(&layers, state_file, sources.env)
     }
 
     /// What `--print-config` shows: every setting, its value and where it came from.
@@ -282,7 +291,11 @@ impl Config {
         self.sources.get(key).map(String::as_str)
     }
 
-    fn meant(layers: &Layers, state_file: Option<PathBuf>) -> Result<Self, ConfigError> {
+    fn meant(
+        layers: &Layers,
+        state_file: Option<PathBuf>,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
         let wrong = |key: &str, reason: String| ConfigError::Value {
             key: key.to_owned(),
             source_name: layers.get(key).map_or_else(String::new, |it| it.source.clone()),
@@ -305,7 +318,7 @@ impl Config {
         let listen: SocketAddr = word("listen")?
             .parse()
             .map_err(|_| wrong("listen", "must be an address such as 127.0.0.1:8741".to_owned()))?;
-        let upstream = upstream(layers, &wrong)?;
+        let upstream = upstream(layers, env, &wrong)?;
         let clients = Clients {
             keys: secrets("clients.keys")?,
             hosts: layers.strings("clients.hosts")?,
@@ -418,7 +431,7 @@ fn store(
     match (word, state_file) {
         ("off", _) => Ok(StoreKind::Off),
         ("memory", _) => Ok(StoreKind::Memory),
-        // The simulator has nothing to say that is worth a file.
+        // Simulated state is not worth a file.
         ("auto", _) if kind == UpstreamKind::Sim => Ok(StoreKind::Memory),
         ("auto", None) => Ok(StoreKind::Memory),
         ("auto", Some(path)) => Ok(StoreKind::Sqlite { path, wanted: false }),
@@ -429,7 +442,7 @@ fn store(
     }
 }
 
-/// A variable that other programs read too: it may name what is not here.
+/// A variable that other programs read, too: it may name something that is not here.
 const SHARED: &str = "RUST_LOG";
 
 /// A filter that the log understands.
@@ -455,6 +468,7 @@ fn log_filter(text: String, is_shared: bool) -> Result<String, String> {
 
 fn upstream(
     layers: &Layers,
+    env: &dyn Fn(&str) -> Option<String>,
     wrong: &dyn Fn(&str, String) -> ConfigError,
 ) -> Result<Upstream, ConfigError> {
     let seconds = |key: &str| layers.time(key);
@@ -476,7 +490,8 @@ fn upstream(
         let reason = "must begin with http:// or https://".to_owned();
         return Err(wrong("upstream.url", reason));
     }
-    let kind = match layers.string("upstream.kind")?.as_deref() {
+    let configured = layers.string("upstream.kind")?;
+    let kind = match configured.as_deref() {
         Some("developer") => UpstreamKind::Developer,
         Some("sim") => UpstreamKind::Sim,
         Some("vertex") => UpstreamKind::Vertex,
@@ -512,11 +527,14 @@ fn upstream(
     });
     Ok(Upstream {
         kind,
+        is_fallback: kind == UpstreamKind::Sim && configured.is_none(),
         url,
         api_version,
         auth,
         project,
         location,
+        ca_file: path("upstream.ca_file")?.map(PathBuf::from),
+        proxy: proxy(layers, env, wrong)?,
         connect: seconds("upstream.connect_seconds")?,
         idle: seconds("upstream.idle_seconds")?,
         total: seconds("upstream.total_seconds")?,
@@ -524,6 +542,20 @@ fn upstream(
         retry_wait: layers.time("upstream.retry_wait_seconds")?,
         rescue_retries: count("upstream.rescue_retries")?,
     })
+}
+
+/// The configured proxy; otherwise the one that the environment names.
+fn proxy(
+    layers: &Layers,
+    env: &dyn Fn(&str) -> Option<String>,
+    wrong: &dyn Fn(&str, String) -> ConfigError,
+) -> Result<Proxy, ConfigError> {
+    let proxy = match layers.string("upstream.proxy")?.as_deref() {
+        Some("off") => Ok(Proxy::none()),
+        Some(url) => Proxy::for_all(url),
+        None => Proxy::from_env(env),
+    };
+    proxy.map_err(|error| wrong("upstream.proxy", error.to_string()))
 }
 
 /// Memory budget in bytes.

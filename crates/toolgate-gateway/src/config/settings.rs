@@ -12,7 +12,7 @@ pub struct Setting {
     pub default: &'static str,
     /// What an example value looks like where there is no default.
     pub example: &'static str,
-    /// What it is for.
+    /// Purpose.
     pub doc: &'static str,
     /// Never shown.
     pub secret: bool,
@@ -177,12 +177,26 @@ pub const SETTINGS: &[Setting] = &[
         "\"global\"",
         "The Vertex AI location.",
     ),
+    optional(
+        "upstream.ca_file",
+        &["TOOLGATE_CA_FILE"],
+        "\"company-ca.pem\"",
+        "A PEM file with further root certificates. Mozilla's and the system's roots (or those of\n\
+         SSL_CERT_FILE and SSL_CERT_DIR) are trusted anyway.",
+    ),
+    secret(
+        "upstream.proxy",
+        &["TOOLGATE_PROXY"],
+        "\"http://user:password@proxy.example:3128\"",
+        "An HTTP proxy for all upstream requests; \"off\" for none. Default: HTTPS_PROXY or ALL_PROXY, with the\n\
+         exceptions of NO_PROXY, for https URLs that are not on loopback.",
+    ),
     number(
         "upstream.connect_seconds",
         &["TOOLGATE_CONNECT_SECONDS"],
         "10",
         (1, MAX_SECONDS),
-        "How long a connection may take.",
+        "Maximum time until a connection is open, proxy and TLS included.",
     ),
     number(
         "upstream.idle_seconds",

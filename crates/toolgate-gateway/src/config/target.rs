@@ -2,6 +2,7 @@
 
 use http::Uri;
 use serde::{Deserialize, Serialize};
+use toolgate_transport::Service;
 
 use super::{Config, Upstream, UpstreamKind};
 
@@ -34,20 +35,21 @@ impl Config {
 impl Upstream {
     /// Base URL of upstream requests; `None` for the embedded simulator.
     pub fn base_url(&self) -> Option<String> {
-        match (&self.url, self.kind, self.location.as_str()) {
-            (Some(url), _, _) => Some(url.clone()),
-            (None, UpstreamKind::Sim, _) => None,
-            (None, UpstreamKind::Developer, _) => {
-                Some("https://generativelanguage.googleapis.com".to_owned())
+        match (&self.url, self.kind) {
+            (Some(url), _) => Some(url.clone()),
+            (None, UpstreamKind::Sim) => None,
+            (None, UpstreamKind::Developer | UpstreamKind::Vertex) => {
+                Some(self.service().base_url())
             }
-            (None, UpstreamKind::Vertex, "global") => {
-                Some("https://aiplatform.googleapis.com".to_owned())
-            }
-            (None, UpstreamKind::Vertex, region @ ("us" | "eu")) => {
-                Some(format!("https://aiplatform.{region}.rep.googleapis.com"))
-            }
-            (None, UpstreamKind::Vertex, location) => {
-                Some(format!("https://{location}-aiplatform.googleapis.com"))
+        }
+    }
+
+    /// Google's service, or the one that the upstream simulates.
+    pub(crate) fn service(&self) -> Service {
+        match self.kind {
+            UpstreamKind::Developer | UpstreamKind::Sim => Service::Developer,
+            UpstreamKind::Vertex => {
+                Service::Vertex { project: self.project.clone(), location: self.location.clone() }
             }
         }
     }

@@ -1,31 +1,30 @@
-//! One turn: decode, encode, ask, and answer, again where that can save it.
+//! One turn: prepare the request, send it, answer; again where that can save the turn.
 //!
 //! ```text
-//!   body ─► prepare ─► Plan ─┬─► Pump    (streamed)
-//!             ▲              └─► unary   (in one piece)
-//!             └─── hidden: a round that tells Gemini what is wrong with its calls
+//!   request ─► prepare ─► run ─► attempts ─┬─► stream   (streamed)
+//!                ▲                          └─► unary    (in one piece)
+//!                └───── corrections: a round that answers faulty calls to the model
 //! ```
 
-mod hidden;
-mod keep;
-mod ledger;
-mod lessons;
-mod lineup;
-mod opening;
-mod plan;
+mod attempts;
+mod audit;
+mod context;
+mod corrections;
+mod deadlines;
 mod prepare;
-mod pump;
-mod timing;
-mod trace;
+mod refusals;
+mod run;
+mod send;
+mod stream;
 mod unary;
 
-pub(crate) use hidden::{judge, judged};
-pub(crate) use ledger::{LOGGED, Ledger, Unread};
-pub(crate) use lessons::{RefusalMemory, Scope, is_about_signatures};
-pub(crate) use opening::{Refusal, again, open, read, read_checked, silent};
-pub(crate) use plan::Plan;
-pub(crate) use prepare::{Ask, Prepared, Trust, count_tokens, prepare};
-pub(crate) use pump::{First, Pump};
-pub(crate) use timing::{Due, Timing};
-pub(crate) use trace::session_of;
-pub(crate) use unary::{answer, too_long};
+pub(crate) use attempts::Attempts;
+pub(crate) use audit::Audit;
+pub(crate) use context::{Context, Current, Services};
+pub(crate) use deadlines::{Deadlines, Due};
+pub(crate) use prepare::{Input, Prepared, Source, Trust, prepare_count, prepare_decoded};
+pub(crate) use refusals::{RefusalMemory, Scope, is_about_signatures};
+pub(crate) use run::{Answered, Outcome, run};
+pub(crate) use send::{SendError, again, open, read, read_checked, silent};
+pub(crate) use stream::TurnStream;
+pub(crate) use unary::too_long;

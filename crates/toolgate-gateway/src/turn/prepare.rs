@@ -1,60 +1,58 @@
-//! From a client's body to what Gemini is sent.
+//! From a decoded request to the request that Gemini is sent.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use toolgate_core::anthropic;
+use toolgate_core::canon::Target;
 use toolgate_core::canon::{
-    BadRequest, DecodeOptions, Decoded, Failure, FailureKind, Loss, LossCode, Losses, OutputFormat,
-    Part, Request, Signature, ThinkingMode, Turn,
+    BadRequest, Failure, Loss, LossCode, Losses, OutputFormat, Part, Request, Signature,
+    ThinkingMode, Turn,
 };
-use toolgate_core::gemini::upstream::Profile;
-use toolgate_core::gemini::upstream::{
-    EncodeOptions, Encoded, Learned, SignatureCount, encode_count_tokens, encode_request,
-};
-use toolgate_core::gemini::{self, Exchange, Target};
+use toolgate_core::dialect::{DecodeOptions, Decoded};
 use toolgate_core::responses::Framing;
-use toolgate_core::translate::{Dialect, Echo, decode_request};
+use toolgate_core::translate::{Dialect, Echo};
+use toolgate_core::upstream::generate_content::Exchange;
+use toolgate_core::upstream::generate_content::{
+    EncodeOptions, Encoded, Learned, Profile, SignatureCount, encode_count_tokens, encode_request,
+};
 
-use super::lessons::{RequiredTools, Scope};
-use super::trace::Trace;
-use super::{hidden, keep};
-use crate::app::{App, Current};
-use crate::auth::{Client, Owner, Pass};
+use super::context::{Context, Current, Services};
+use super::corrections;
+use super::refusals::{RequiredTools, Scope};
+use crate::auth::Pass;
 use crate::config::Meaning;
-use crate::doors::Visit;
 use crate::offload::checkpoint;
-use crate::session::{Before, own_place, splice};
+use crate::signatures::Fingerprint;
 
-/// A client's question, before anybody has looked into it.
+/// A client's request, which can be decoded for each round of a turn.
+pub(crate) trait Source: Debug + Send + Sync {
+    /// Dialect of the request and its answer.
+    fn dialect(&self) -> Dialect;
+
+    /// Number of bytes that have to be read to decode it.
+    fn size(&self) -> usize;
+
+    /// Decodes the request, with its history.
+    fn decode<'a>(&'a self, options: DecodeOptions<'_>) -> Result<Decoded<'a, Echo>, Failure>;
+}
+
+/// Input of a turn.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask {
-    /// The dialect.
-    pub(crate) door: Dialect,
-    /// The model, and how to stream if at all, where the path says it (Gemini).
-    pub(crate) path: Option<(String, Option<gemini::Framing>)>,
-    /// The body.
-    pub(crate) body: Bytes,
-    /// Whether only its length is asked for.
-    pub(crate) counts: bool,
-    /// Whose state it may use.
-    pub(crate) owner: Owner,
-    /// The credential that the upstream is shown.
-    pub(crate) pass: Pass,
+pub(crate) struct Input {
+    pub(crate) source: Arc<dyn Source>,
     /// Index of the pool's key that the turn uses already; `None`: one is to be selected.
     pub(crate) key: Option<usize>,
-    /// What was said before and does not stand in the body.
-    pub(crate) before: Arc<Before>,
-    /// What was said since that the client does not see.
-    pub(crate) after: Vec<Turn<'static>>,
-    /// Whether the whole answer is wanted in the end.
+    /// Turns of correction rounds, which the client does not see.
+    pub(crate) corrections: Vec<Turn<'static>>,
+    /// Whether the stream assembles the whole answer, too.
     pub(crate) collect: bool,
-    /// That the answer is streamed, whatever the body says, and how.
-    pub(crate) stream: Option<Framing>,
-    /// Which signatures are sent.
+    /// Framing of an answer that is streamed whatever the request says.
+    pub(crate) framing: Option<Framing>,
+    /// Signatures that are sent.
     pub(crate) trust: Trust,
-    /// What Gemini has just refused of it.
+    /// What Gemini has just refused of the request.
     pub(crate) lesson: Learned,
 }
 
@@ -64,14 +62,14 @@ pub(crate) enum Trust {
     /// All that are not known to have been refused.
     #[default]
     All,
-    /// Those that say who issued them, if there are others; else none.
+    /// Those with a known issuer, if there are others; otherwise none.
     Named,
     /// None: the calls go on with the placeholder.
     None,
 }
 
 impl Trust {
-    /// What is left after a refusal.
+    /// The next level after a refusal.
     pub(crate) fn less(self) -> Option<Self> {
         match self {
             Self::All => Some(Self::Named),
@@ -81,35 +79,21 @@ impl Trust {
     }
 }
 
-impl Ask {
-    /// A question that stands alone.
-    pub(crate) fn new(door: Dialect, body: Bytes, client: &Client) -> Self {
+impl Input {
+    pub(crate) fn new(source: Arc<dyn Source>) -> Self {
         Self {
-            door,
-            path: None,
-            body,
-            counts: false,
-            owner: client.owner,
-            pass: client.pass.clone(),
+            source,
             key: None,
-            before: Arc::default(),
-            after: Vec::new(),
+            corrections: Vec::new(),
             collect: false,
-            stream: None,
+            framing: None,
             trust: Trust::default(),
             lesson: Learned::default(),
         }
     }
-
-    /// Number of bytes that have to be read to translate it.
-    pub(crate) fn size(&self) -> usize {
-        let turns = self.before.turns.iter().map(|(_, body)| body.len()).sum::<usize>();
-        let tools = self.before.tools.as_ref().map_or(0, |(_, body)| body.len());
-        self.body.len() + turns + tools
-    }
 }
 
-/// What came of looking into it.
+/// A request that is ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) echo: Echo,
@@ -117,45 +101,54 @@ pub(crate) struct Prepared {
     pub(crate) target: Target,
     pub(crate) body: Bytes,
     pub(crate) stream: bool,
-    /// Whether the answer is to have a form: words of several rounds do not add up to one.
+    /// The answer must have a given form: texts of several rounds do not add up to one.
     pub(crate) is_structured: bool,
     pub(crate) tools: usize,
     pub(crate) losses: Losses,
     pub(crate) signatures: SignatureCount,
-    pub(crate) trace: Trace,
+    pub(crate) fingerprint: Fingerprint,
     /// Index of the pool's key that the request was prepared for.
     pub(crate) key: Option<usize>,
-    /// The tools without which the request makes no sense.
+    /// Tools without which the request makes no sense.
     pub(crate) required: RequiredTools,
 }
 
-/// Decodes, completes from the store, and encodes. A large request is translated off the serving thread.
-pub(crate) async fn prepare(visit: &Visit, ask: &Ask) -> Result<Prepared, Failure> {
-    let (size, ask) = (ask.size(), ask.clone());
-    let memory = visit.app.admission.translation(ask.owner, size).await?;
-    let work = |visit: Visit| async move {
+/// Decodes the request again and prepares it.
+pub(crate) async fn prepare(context: &Context, input: &Input) -> Result<Prepared, Failure> {
+    let (size, input) = (input.source.size(), input.clone());
+    let admission = &context.services.admission;
+    let memory = admission.translation(context.client.owner, size).await?;
+    let work = |context: Context| async move {
         let _memory = memory;
-        translated(&visit, &ask).await
+        let options = DecodeOptions { sealer: &context.services.sealer };
+        let decoded = input.source.decode(options)?;
+        checkpoint().await;
+        prepare_decoded(&context, &input, decoded).await
     };
-    visit.compute(size, work).await?
+    context.compute(size, work).await?
 }
 
-async fn translated(visit: &Visit, ask: &Ask) -> Result<Prepared, Failure> {
-    let (app, current) = (&*visit.app, &*visit.current);
-    let understood = understand(app, current, ask, visit.session.as_deref()).await?;
+/// Restores signatures and hidden calls, applies the configuration, and encodes. Runs within
+/// [`Context::compute`].
+pub(crate) async fn prepare_decoded(
+    context: &Context,
+    input: &Input,
+    decoded: Decoded<'_, Echo>,
+) -> Result<Prepared, Failure> {
+    let (services, current) = (&*context.services, &*context.current);
+    let session = context.session.as_deref();
+    let completed = complete(context, input, decoded, session).await?;
     checkpoint().await;
-    let Understood { request, echo, mut losses, target, trace, key, scope } = understood;
-    let learned = learned(app, ask, scope, &target, &request);
-    let options = options(app, current, &learned);
-    let stream = request.stream || ask.stream.is_some();
+    let Completed { request, echo, mut losses, target, fingerprint, key, scope } = completed;
+    let learned = learned(services, input, scope, &target, &request);
+    let options = options(services, current, &learned);
+    let stream = request.stream || input.framing.is_some();
     let Encoded { mut body, exchange, losses: more, signatures } =
-        encode_request(&request, &target, &options).map_err(|bad| placed(bad, ask.door))?;
-    // It is held as long as the turn may have to be asked again.
+        encode_request(&request, &target, &options)
+            .map_err(|bad| placed(bad, input.source.dialect()))?;
+    // The body is held as long as the turn may be retried.
     body.shrink_to_fit();
     losses.extend(more);
-    for loss in &mut losses {
-        own_place(&mut loss.at, ask.before.earlier);
-    }
     Ok(Prepared {
         echo,
         tools: exchange.tools.len(),
@@ -166,39 +159,35 @@ async fn translated(visit: &Visit, ask: &Ask) -> Result<Prepared, Failure> {
         is_structured: !matches!(request.output, OutputFormat::Text),
         losses,
         signatures,
-        trace,
+        fingerprint,
         key,
         required: RequiredTools::of(&request.tool_choice),
     })
 }
 
-/// The same for a request that counts tokens. Also returns the index of the pool's key.
-pub(crate) async fn count_tokens(
-    visit: &Visit,
-    ask: Ask,
+/// Prepares a request that counts tokens. Also returns the index of the pool's key. Runs within
+/// [`Context::compute`].
+pub(crate) async fn prepare_count(
+    context: &Context,
+    input: &Input,
+    decoded: Decoded<'_, Echo>,
 ) -> Result<(Target, Option<usize>, Bytes), Failure> {
-    let size = ask.size();
-    let memory = visit.app.admission.translation(ask.owner, size).await?;
-    let work = |visit: Visit| async move {
-        let _memory = memory;
-        let (app, current) = (&*visit.app, &*visit.current);
-        let understood = understand(app, current, &ask, None).await?;
-        checkpoint().await;
-        let Understood { request, target, key, scope, .. } = understood;
-        let learned = learned(app, &ask, scope, &target, &request);
-        let encoded = encode_count_tokens(&request, &target, &options(app, current, &learned))
-            .map_err(|bad| placed(bad, ask.door))?;
-        Ok((target, key, Bytes::from(encoded.body)))
-    };
-    visit.compute(size, work).await?
+    let (services, current) = (&*context.services, &*context.current);
+    let completed = complete(context, input, decoded, None).await?;
+    checkpoint().await;
+    let Completed { request, target, key, scope, .. } = completed;
+    let learned = learned(services, input, scope, &target, &request);
+    let encoded = encode_count_tokens(&request, &target, &options(services, current, &learned))
+        .map_err(|bad| placed(bad, input.source.dialect()))?;
+    Ok((target, key, Bytes::from(encoded.body)))
 }
 
-/// What is wrong with the conversation as a whole is wrong with the field that holds it.
-fn placed(bad: BadRequest, door: Dialect) -> BadRequest {
+/// Gives an error about the conversation as a whole the name of the field that holds it.
+fn placed(bad: BadRequest, dialect: Dialect) -> BadRequest {
     if !bad.at.is_empty() {
         return bad;
     }
-    let at = match door {
+    let at = match dialect {
         Dialect::Anthropic | Dialect::Chat => "messages",
         Dialect::Gemini => "contents",
         Dialect::Responses => "input",
@@ -206,97 +195,79 @@ fn placed(bad: BadRequest, door: Dialect) -> BadRequest {
     BadRequest { at: at.to_owned(), reason: bad.reason }
 }
 
-struct Understood<'a> {
+/// A request whose history is complete.
+struct Completed<'a> {
     request: Request<'a>,
     echo: Echo,
     losses: Losses,
     target: Target,
-    trace: Trace,
+    fingerprint: Fingerprint,
     key: Option<usize>,
     scope: Scope,
 }
 
-async fn understand<'a>(
-    app: &App,
-    current: &Current,
-    ask: &'a Ask,
+async fn complete<'a>(
+    context: &Context,
+    input: &Input,
+    decoded: Decoded<'a, Echo>,
     session: Option<&str>,
-) -> Result<Understood<'a>, Failure> {
-    let body = std::str::from_utf8(&ask.body).map_err(|error| {
-        let at = error.valid_up_to();
-        let message = format!("the body is not UTF-8 (at byte {at})");
-        Failure::new(FailureKind::InvalidRequest, message)
-    })?;
-    let options = DecodeOptions { sealer: &app.sealer };
-    let own = |mut bad: BadRequest| {
-        own_place(&mut bad.at, ask.before.earlier);
-        bad
-    };
-    let Decoded { mut request, echo, mut losses } = match &ask.path {
-        Some((model, framing)) => {
-            let is_stream = framing.is_some();
-            let mut decoded = gemini::decode_request(body, model, is_stream, &options)?;
-            decoded.echo.framing = framing.unwrap_or_default();
-            Decoded {
-                request: decoded.request,
-                echo: Echo::Gemini(decoded.echo),
-                losses: decoded.losses,
-            }
-        }
-        None if ask.counts => {
-            let decoded = anthropic::decode_count_tokens(body, &options).map_err(own)?;
-            Decoded {
-                request: decoded.request,
-                echo: Echo::Anthropic(decoded.echo),
-                losses: decoded.losses,
-            }
-        }
-        None => decode_request(ask.door, body, &options).map_err(own)?,
-    };
-    checkpoint().await;
-    losses.extend(splice(&ask.before, &mut request, options)?);
+) -> Result<Completed<'a>, Failure> {
+    let (services, current) = (&*context.services, &*context.current);
+    let Decoded { mut request, mut echo, mut losses } = decoded;
     let meaning = current.config.models.meaning(&request.model);
     apply(&meaning, &mut request);
     losses.extend(request.place_signatures());
     let target = Target { model: meaning.model, backend: current.link.backend() };
-    let mut trace = Trace::new(session, &request, &echo);
-    let key = select_key(current, ask, &trace);
-    let scope = Scope::new(ask.owner, &ask.pass, key.and_then(|key| current.keys.key(key)));
-    // What does not say who issued it may still be found in the store, where it does.
+    let mut fingerprint = Fingerprint::new(session, &request, &echo);
+    let key = select_key(context, input, &fingerprint);
+    let scope = Scope::new(
+        context.client.owner,
+        &context.client.pass,
+        key.and_then(|key| current.keys.key(key)),
+    );
+    // A signature without an issuer may be in the store, with its issuer.
     let is_unnamed = |it: &Signature<'_>| it.issuer().is_none();
-    let mut trust = ask.trust;
+    let mut trust = input.trust;
     if trust == Trust::Named {
-        let refused = distrust(app, scope, &target, &mut request, is_unnamed);
+        let refused = distrust(services, scope, &target, &mut request, is_unnamed);
         if refused.is_empty() {
             trust = Trust::None;
         }
         losses.extend(refused);
     }
     let now = Instant::now();
-    let has_refused = app.refusals.has_signatures(scope);
-    let is_refused = |it: &Signature<'_>| app.refusals.refuses_signature(scope, &target, it, now);
+    let has_refused = services.refusals.has_signatures(scope);
+    let is_refused =
+        |it: &Signature<'_>| services.refusals.refuses_signature(scope, &target, it, now);
     if has_refused {
         let is_doubtful = |it: &Signature<'_>| is_unnamed(it) && is_refused(it);
-        losses.extend(distrust(app, scope, &target, &mut request, is_doubtful));
+        losses.extend(distrust(services, scope, &target, &mut request, is_doubtful));
     }
     let signs = Profile::of(&target).signatures_required;
-    keep::restore(app, ask.owner, &mut request, &mut trace, signs).await;
+    let signatures = context.signatures();
+    signatures.restore(&mut request, &mut fingerprint, signs).await;
+    if let (Echo::Anthropic(echo), true) = (&mut echo, signs) {
+        echo.signatures_stored = !services.store.is_off();
+        signatures.restore_texts(&mut request).await;
+        losses.extend(request.place_signatures());
+    }
     if trust == Trust::None {
-        losses.extend(distrust(app, scope, &target, &mut request, |_| true));
+        losses.extend(distrust(services, scope, &target, &mut request, |_| true));
     } else if has_refused {
-        losses.extend(distrust(app, scope, &target, &mut request, is_refused));
+        losses.extend(distrust(services, scope, &target, &mut request, is_refused));
     }
     if current.config.corrections > 0 {
-        hidden::restore(app, ask.owner, &mut request).await;
+        corrections::restore(context, &mut request).await;
     }
-    request.turns.extend(ask.after.iter().cloned());
-    Ok(Understood { request, echo, losses, target, trace, key, scope })
+    request.turns.extend(input.corrections.iter().cloned());
+    Ok(Completed { request, echo, losses, target, fingerprint, key, scope })
 }
 
 /// Selects the pool's key for a turn. Requests of one conversation use the same key.
-fn select_key(current: &Current, ask: &Ask, trace: &Trace) -> Option<usize> {
-    match ask.pass {
-        Pass::Pool => ask.key.or_else(|| current.keys.pick(Instant::now(), trace.home())),
+fn select_key(context: &Context, input: &Input, fingerprint: &Fingerprint) -> Option<usize> {
+    let keys = &context.current.keys;
+    match context.client.pass {
+        Pass::Pool => input.key.or_else(|| keys.pick(Instant::now(), fingerprint.home())),
         Pass::ApiKey(_) | Pass::Bearer(_) => None,
     }
 }
@@ -304,7 +275,7 @@ fn select_key(current: &Current, ask: &Ask, trace: &Trace) -> Option<usize> {
 /// Leaves out signatures that may be another model's or another project's, and remembers them: the next
 /// request will have them too.
 fn distrust(
-    app: &App,
+    services: &Services,
     scope: Scope,
     target: &Target,
     request: &mut Request<'_>,
@@ -319,7 +290,7 @@ fn distrust(
                 Part::Media(_) | Part::Result(_) | Part::Sealed(_) | Part::Gemini(_) => continue,
             };
             if let Some(refused) = signature.take_if(|it| is_doubtful(it)) {
-                app.refusals.refuse_signature(scope, target, &refused, Instant::now());
+                services.refusals.refuse_signature(scope, target, &refused, Instant::now());
                 losses.push(Loss {
                     at: format!("contents[{turn}].parts[{at}].thoughtSignature"),
                     code: LossCode::ForeignSignature,
@@ -332,19 +303,25 @@ fn distrust(
     losses
 }
 
-/// What the target has refused of it, just now or lately.
-fn learned(app: &App, ask: &Ask, scope: Scope, target: &Target, request: &Request<'_>) -> Learned {
+/// Parts of the request that the target has refused, just now or lately.
+fn learned(
+    services: &Services,
+    input: &Input,
+    scope: Scope,
+    target: &Target,
+    request: &Request<'_>,
+) -> Learned {
     let now = Instant::now();
-    if ask.lesson == Learned::default() {
-        return app.refusals.known(scope, target, request, now);
+    if input.lesson == Learned::default() {
+        return services.refusals.known(scope, target, request, now);
     }
-    app.refusals.remember(scope, target, request, &ask.lesson, now);
-    let mut learned = ask.lesson.clone();
-    learned.add(&app.refusals.known(scope, target, request, now));
+    services.refusals.remember(scope, target, request, &input.lesson, now);
+    let mut learned = input.lesson.clone();
+    learned.add(&services.refusals.known(scope, target, request, now));
     learned
 }
 
-/// What the configuration says about the model where the client says nothing.
+/// Applies the model's settings where the client gives none.
 fn apply(meaning: &Meaning, request: &mut Request<'_>) {
     let thinking = &mut request.thinking;
     if thinking.mode == ThinkingMode::Unset
@@ -360,9 +337,13 @@ fn apply(meaning: &Meaning, request: &mut Request<'_>) {
     }
 }
 
-fn options<'a>(app: &'a App, current: &'a Current, learned: &'a Learned) -> EncodeOptions<'a> {
+fn options<'a>(
+    services: &'a Services,
+    current: &'a Current,
+    learned: &'a Learned,
+) -> EncodeOptions<'a> {
     EncodeOptions {
-        cache: &app.schemas,
+        cache: &services.schemas,
         strict: current.config.strict_tool_validation,
         tools_enabled: current.config.enable_tool_calling,
         schema: current.config.schemas,

@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolgate_core::canon::{Answer, Assembler, Failure, FailureKind};
-use toolgate_core::gemini::upstream::StreamDecoder;
+use toolgate_core::upstream::generate_content::StreamDecoder;
 
-use super::ledger::Ledger;
-use super::opening::{again, open};
-use super::plan::Plan;
-use crate::doors::Visit;
+use super::attempts::Attempts;
+use super::audit::Audit;
+use super::context::Context;
+use super::send::{again, open};
 use crate::upstream::whole;
 
 /// Asks until there is an answer or no more sense in asking.
 pub(crate) async fn answer(
-    visit: &Visit,
-    plan: &mut Plan,
-    ledger: &mut Ledger,
+    context: &Context,
+    attempts: &mut Attempts,
+    audit: &mut Audit,
 ) -> Result<Answer, Failure> {
-    let total = plan.total();
-    let asked = tokio::time::timeout(total, asked(visit, plan, ledger));
+    let total = attempts.total();
+    let asked = tokio::time::timeout(total, asked(context, attempts, audit));
     asked.await.unwrap_or_else(|_| Err(too_long(total)))
 }
 
@@ -29,35 +29,39 @@ pub(crate) fn too_long(total: Duration) -> Failure {
     Failure::new(FailureKind::Timeout, message)
 }
 
-async fn asked(visit: &Visit, plan: &mut Plan, ledger: &mut Ledger) -> Result<Answer, Failure> {
+async fn asked(
+    context: &Context,
+    attempts: &mut Attempts,
+    audit: &mut Audit,
+) -> Result<Answer, Failure> {
     loop {
-        match heard(visit, plan, ledger).await? {
+        match heard(context, attempts, audit).await? {
             Ok(answer) => return Ok(answer),
-            Err(failure) => again(plan, &failure).await?,
+            Err(failure) => again(attempts, &failure).await?,
         }
-        plan.start_over();
+        attempts.start_over();
     }
 }
 
 /// One attempt. The inner error may be retried; the outer one is final.
 async fn heard(
-    visit: &Visit,
-    plan: &mut Plan,
-    ledger: &mut Ledger,
+    context: &Context,
+    attempts: &mut Attempts,
+    audit: &mut Audit,
 ) -> Result<Result<Answer, Failure>, Failure> {
-    let decoder = StreamDecoder::new(Arc::clone(plan.exchange()), plan.ids());
+    let decoder = StreamDecoder::new(Arc::clone(attempts.exchange()), attempts.ids());
     let mut reading = (decoder, Assembler::default());
     loop {
-        // Gemini says nothing until it has said all: only the whole turn has a limit.
-        let patience = plan.total();
-        let response = open(plan, patience).await.map_err(|refusal| refusal.failure)?;
+        // A unary answer arrives as a whole: only the turn has a time limit.
+        let patience = attempts.total();
+        let response = open(attempts, patience).await.map_err(|refusal| refusal.failure)?;
         let body = match whole(response.into_body()).await {
             Ok(body) => body,
             Err(failure) => return Ok(Err(failure)),
         };
         let began = Instant::now();
-        let (may_go_on, (mut decoder, mut answer)) = (plan.may_go_on(), reading);
-        let read = visit.compute(body.len(), |_| async move {
+        let (may_go_on, (mut decoder, mut answer)) = (attempts.may_go_on(), reading);
+        let read = context.compute(body.len(), |_| async move {
             decoder.feed(&body, &mut answer);
             let rest = if may_go_on { decoder.pause(&mut answer) } else { None };
             if rest.is_none() {
@@ -67,9 +71,9 @@ async fn heard(
         });
         let rest;
         (rest, reading) = read.await?;
-        ledger.worked(began.elapsed());
+        audit.worked(began.elapsed());
         match rest {
-            Some(token) => plan.go_on(&token),
+            Some(token) => attempts.go_on(&token),
             None => return Ok(reading.1.finish()),
         }
     }

@@ -1,10 +1,12 @@
 //! The only place that opens a connection to Gemini.
 
+mod client;
 mod embedded;
-mod keys;
-mod link;
-mod token;
+mod health;
+mod key_pool;
+mod oauth;
 
+pub(crate) use client::{Credential, UpstreamClient, check_model, error_body, whole};
 pub use embedded::Embedded;
-pub(crate) use keys::{KeyPool, Rest};
-pub(crate) use link::{Credential, Link, Verb, check_model, error_body, whole};
+pub(crate) use key_pool::{KeyPool, Rest};
+pub(crate) use toolgate_transport::Verb;

@@ -1,4 +1,4 @@
-//! What is used does not grow old, and what has grown old is missed in words.
+//! Use renews the retention; expired state is reported as a loss.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -82,7 +82,7 @@ async fn what_a_turn_goes_on_from_lives_on() {
         assert!(kept.keys().any(|key| key.starts_with(kind)), "{kind} {kept:?}");
     }
     let said = ["note", "Yes.", "one", "Yes.", "two", "Yes.", "three", "Yes.", "more"];
-    // What is young is left alone.
+    // Recent entries are not renewed.
     age(&file, KEEP * 2 / 5);
     second.respond(from(&last, "more")).await;
     assert_eq!(asked(&second), said);
@@ -112,7 +112,7 @@ async fn a_conversation_that_is_read_lives_on() {
     let second = gate(&file).await;
     age(&file, KEEP * 3 / 5);
     let items = second.get("/v1/conversations/c/items").await.ok();
-    // Nobody waits for it to be in the file.
+    // The write is not awaited.
     let keys = ["conversation c", "tools c", "log c"];
     until(async || keys.iter().all(|key| left(&file)[*key] > KEEP * 9 / 10)).await;
     assert_eq!(second.get("/v1/conversations/c/items").await.ok(), items);

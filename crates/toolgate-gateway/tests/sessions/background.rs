@@ -1,4 +1,4 @@
-//! Responses that are made whether or not somebody waits for them.
+//! Responses that are generated whether or not a client waits for them.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ async fn a_background_response_is_in_progress_while_the_model_speaks() {
     gate.post(&path(&queued, "/cancel"), json!({})).await.ok();
 }
 
-/// Whoever watches sees an end, in the middle of the words and before the first.
+/// A client that streams a response gets its end, in mid-text and before the first event.
 #[tokio::test]
 async fn whoever_watches_a_cancelled_response_sees_its_end() {
     let stalled = Fault::Stall { after: 0, ms: None };
@@ -148,7 +148,7 @@ async fn what_is_being_made_is_not_gone_on_from() {
     assert_eq!(asked(&gate).concat(), "oneYes.two");
 }
 
-/// Whoever leaves before the model has said a word knows the id, and sees the rest later. Signs of
+/// A client that disconnects before the model answers knows the id, and gets the rest later. Signs of
 /// life are no answer.
 #[tokio::test]
 async fn a_background_stream_begins_before_the_model_does() {

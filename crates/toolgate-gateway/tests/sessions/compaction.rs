@@ -12,7 +12,7 @@ fn triggered(words: &str) -> Value {
     json!([{"role": "user", "content": words}, {"type": "compaction_trigger"}])
 }
 
-/// An answer to a trigger, and to what is asked after it.
+/// An answer to a trigger, and to the request after it.
 #[track_caller]
 fn check(summed: &Value, after: &Value, gate: &Gate) {
     let kinds: Vec<_> = summed["output"].as_array().unwrap().iter().map(|it| &it["type"]).collect();

@@ -213,7 +213,7 @@ async fn answers_branch() {
 }
 
 #[tokio::test]
-async fn r97_r111_turns_at_once_lose_nothing() {
+async fn r97_turns_at_once_lose_nothing() {
     let gate = Gate::new().await;
     let names: Vec<_> = (0..16).map(|n| format!("message number {n} of many")).collect();
     let turns = names

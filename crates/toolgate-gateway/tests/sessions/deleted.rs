@@ -1,4 +1,4 @@
-//! What was deleted is gone, whoever has seen it before.
+//! Deleted state is gone, also for turns that have read it before.
 
 use serde_json::{Value, json};
 use toolgate_sim::Script;
@@ -38,7 +38,7 @@ async fn a_name_that_is_used_again_brings_nothing_into_old_responses() {
             gate.respond(turn("c", input)).await;
         }
     }
-    // What the first one needs is all its own.
+    // The first one needs no other.
     let (report, _) = gate.reported("/v1/responses", &from(&first, "and?")).await;
     assert_eq!((asked(&gate), report.as_str()), (words(&["old one", "Yes.", "and?"]), "[]"));
 }
@@ -47,7 +47,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// An item that was taken back is told to nobody, also where a response has seen it, or holds it.
+/// A deleted item is not sent, also where a response has read it, or holds it.
 #[tokio::test]
 async fn a_deleted_item_is_not_told_to_who_goes_on_from_a_response() {
     let gate = Gate::scripted(yes()).await;
@@ -76,7 +76,7 @@ async fn a_deleted_item_is_not_told_to_who_goes_on_from_a_response() {
     assert_eq!(asked(&gate), ["note", "Yes.", "one", "go on"]);
 }
 
-/// A turn that is under way brings nothing back, nor anything into what has the name since.
+/// A turn in progress restores nothing, and adds nothing to a conversation that was created since.
 #[tokio::test]
 async fn a_conversation_that_is_deleted_in_the_middle_of_a_turn_stays_deleted() {
     let (gate, hold) = Gate::held(yes(), "").await;

@@ -87,7 +87,7 @@ impl Made {
 }
 
 #[tokio::test]
-async fn r145_every_id_of_one_key_is_a_404_for_another() {
+async fn r97_every_id_of_one_key_is_a_404_for_another() {
     let gate = gate(Script::new().text("x").times(0)).await;
     let made = Made::new(&gate).await;
     let ways = made.ways();
@@ -104,7 +104,7 @@ async fn r145_every_id_of_one_key_is_a_404_for_another() {
 }
 
 #[tokio::test]
-async fn r145_a_socket_goes_on_only_from_its_own_key() {
+async fn r97_a_socket_goes_on_only_from_its_own_key() {
     let gate = gate(Script::new().text("x").times(0)).await;
     let first = gate.respond(json!({"model": MODEL, "input": "secret"})).await;
     let go_on = json!({"type": "response.create", "model": MODEL, "input": "x", "previous_response_id": first["id"]});
@@ -118,7 +118,7 @@ async fn r145_a_socket_goes_on_only_from_its_own_key() {
 }
 
 #[tokio::test]
-async fn r145_a_response_in_the_making_is_nobody_else_s() {
+async fn r97_a_response_in_progress_belongs_to_one_key() {
     let fault = Fault::Stall { after: 0, ms: None };
     let config = SimConfig {
         faults: vec![FaultRule { fault, when: When::Always }],
@@ -140,7 +140,7 @@ async fn r145_a_response_in_the_making_is_nobody_else_s() {
 }
 
 #[tokio::test]
-async fn r145_names_and_references_of_another_key_mean_nothing() {
+async fn r97_names_and_references_of_another_key_mean_nothing() {
     let gate = gate(Script::new().text("x").times(0)).await;
     let made = Made::new(&gate).await;
     let reference = json!({"model": MODEL, "input": [{"type": "item_reference", "id": made.item}, {"role": "user", "content": "x"}]});
@@ -155,7 +155,7 @@ async fn r145_names_and_references_of_another_key_mean_nothing() {
 }
 
 #[tokio::test]
-async fn r145_signatures_of_another_key_are_not_found() {
+async fn r97_signatures_of_another_key_are_not_found() {
     let call = |script: Script| script.call("t", json!({"city": "x"})).finish();
     let gate = gate(call(Script::new()).text("one").finish().text("two")).await;
     let question = json!({"role": "user", "content": "go"});

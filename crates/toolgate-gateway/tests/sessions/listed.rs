@@ -47,7 +47,7 @@ async fn listed_items_have_a_status() {
     assert_eq!(kinds, ["function_call", "function_call_output", "message", "reasoning"]);
 }
 
-/// Else every later turn would be refused for what it did not send.
+/// Otherwise every later turn would be refused for a stored item.
 #[tokio::test]
 async fn a_conversation_takes_no_tools_that_no_turn_can_use() {
     let gate = Gate::scripted(Script::new().text("Hi.").times(0)).await;

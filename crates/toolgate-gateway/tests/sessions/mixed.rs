@@ -1,6 +1,6 @@
-//! Turns in which Gemini ran something itself beside what it wants the client to run.
+//! Turns in which Gemini ran a tool itself beside the calls for the client.
 //!
-//! The client brings only its own result. What it was never shown, or could not keep, must stand in
+//! The client sends only its own result. Parts that it never got, or could not keep, must stand in
 //! the history all the same, in its place.
 
 use serde_json::{Value, json};

@@ -29,7 +29,7 @@ async fn begun(maker: &Gate, input: &str) -> Value {
 }
 
 #[tokio::test]
-async fn r127_another_gateway_on_the_file_shows_what_is_being_made() {
+async fn another_gateway_on_the_file_shows_a_response_in_progress() {
     let file = File::new("replicas-shown");
     let (maker, hold, other) = two(&file).await;
     let queued = begun(&maker, "go").await;
@@ -46,7 +46,7 @@ async fn r127_another_gateway_on_the_file_shows_what_is_being_made() {
 }
 
 #[tokio::test]
-async fn r127_another_gateway_on_the_file_cancels_what_is_being_made() {
+async fn another_gateway_on_the_file_cancels_a_response_in_progress() {
     let file = File::new("replicas-cancelled");
     let (maker, _hold, other) = two(&file).await;
     let queued = begun(&maker, "go").await;
@@ -62,7 +62,7 @@ async fn r127_another_gateway_on_the_file_cancels_what_is_being_made() {
 
 /// Neither an end that comes later nor one that comes now brings it back.
 #[tokio::test]
-async fn r127_another_gateway_on_the_file_deletes_what_is_being_made() {
+async fn another_gateway_on_the_file_deletes_a_response_in_progress() {
     for is_near in [false, true] {
         let file = File::new("replicas-deleted");
         let (maker, hold, other) = two(&file).await;

@@ -162,7 +162,7 @@ async fn answers_come_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn r127_other_replicas_know_what_was_stored() {
+async fn other_replicas_know_what_was_stored() {
     let gate = Gate::scripted(Script::new().text("one").finish().text("two")).await;
     let mut socket = Socket::open(&gate).await;
     let first = socket.response(create(json!({"input": "a", "store": true}))).await;
@@ -219,7 +219,7 @@ async fn an_idle_socket_holds_nothing() {
     assert_eq!((&refused["type"], &refused["status"]), (&json!("error"), &json!(401)), "{refused}");
 }
 
-/// What a conversation holds in another dialect's form is part of what a connection goes on from.
+/// A connection continues from the items of a conversation in another dialect, too.
 #[tokio::test]
 async fn r101_a_connection_goes_on_from_what_gemini_s_form_said() {
     let gate = Gate::scripted(Script::new().text("Yes.").times(0)).await;

@@ -104,7 +104,7 @@ async fn answers_go_on_without_one_that_was_deleted() {
     let from = |response: &Value| json!({"model": MODEL, "input": "fourth", "previous_response_id": response["id"]});
     let lost = gate.post("/v1/responses", from(&second)).await;
     assert_eq!(lost.json()["error"]["code"], "previous_response_not_found", "{lost:?}");
-    // Twice: what goes on from what goes on does too.
+    // Twice: a continuation can be continued, too.
     let fourth = gate.respond(from(&third)).await;
     assert_eq!(asked(&gate), ["first", "one", "third", "three", "fourth"]);
     let (head, _) = gate.reported("/v1/responses", &from(&fourth)).await;

@@ -1,8 +1,6 @@
 //! A gateway on a port of its own, and a client for it.
 
-// The dialect's rules, as the core's own tests have them.
-#[path = "../../../toolgate-core/tests/grammar/responses.rs"]
-pub(crate) mod grammar;
+pub(crate) use toolgate_testing::grammar::responses as grammar;
 
 use std::time::Duration;
 
@@ -205,7 +203,7 @@ impl Gate {
         self.post("/v1/responses", body).await.ok()
     }
 
-    /// What the model was last asked.
+    /// The last request to the model.
     #[track_caller]
     pub(crate) fn last_asked(&self) -> Value {
         let seen = self.sim.requests();
@@ -226,7 +224,7 @@ impl Gate {
 pub(crate) struct Hold(watch::Sender<bool>);
 
 impl Hold {
-    /// Between a simulator and whoever asks it at the address.
+    /// A proxy between a simulator and its clients.
     async fn before(sim: &RunningSim) -> (Self, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -291,7 +289,7 @@ pub(crate) fn words(response: &Value) -> String {
     messages.iter().filter_map(|item| item["content"][0]["text"].as_str()).collect()
 }
 
-/// What was said, in order, of the last question to the model.
+/// Texts of the last request to the model, in order.
 pub(crate) fn asked(gate: &Gate) -> Vec<String> {
     let asked = gate.last_asked();
     let contents = asked["contents"].as_array().unwrap();

@@ -74,7 +74,7 @@ async fn a_streamed_thread_goes_on_too() {
     gate.check_signatures(true);
 }
 
-/// A count is of what the turn would send: the whole thread, its system prompt and its tools.
+/// A count covers the whole thread, its system prompt and its tools.
 #[tokio::test]
 async fn a_thread_is_counted_whole() {
     let gate = Gate::scripted(stepping(2)).await;
@@ -104,7 +104,7 @@ async fn a_thread_is_counted_whole() {
     assert!(wrong.text.contains("thread.previous_message_id"), "{wrong:?}");
 }
 
-/// Whoever writes something else than a list there wants to say something.
+/// Messages that are not a list are an error.
 #[tokio::test]
 async fn messages_of_a_thread_are_a_list() {
     let gate = Gate::scripted(Script::new().text("Hello.")).await;
@@ -144,7 +144,7 @@ async fn places_in_a_thread_are_those_of_the_request() {
     assert!(report.contains("\"thread.messages[2].mood\""), "{report}");
 }
 
-/// `null` is what SDKs write for what was not set.
+/// SDKs write `null` for a field that is not set.
 #[tokio::test]
 async fn null_is_inherited_and_an_empty_list_is_not() {
     let gate = Gate::new().await;

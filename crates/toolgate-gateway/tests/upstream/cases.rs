@@ -1,4 +1,4 @@
-//! Keys, refusals and what is forwarded, against an upstream that answers as each test says.
+//! Keys, refusals and forwarded parameters, against an upstream whose answers each test chooses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! An upstream whose answers a test chooses, and which remembers what it was sent.
+//! An upstream whose answers a test chooses, and which records its requests.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
