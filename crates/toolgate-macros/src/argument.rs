@@ -1,7 +1,8 @@
 //! Arguments of a tool: those of the model, and the context.
 
 use proc_macro2::{TokenStream, TokenTree};
-use quote::{ToTokens as _, format_ident, quote};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned as _;
 use syn::{Attribute, Expr, FnArg, Ident, Pat, Result, Type};
 
 /// An argument of the function.
@@ -86,6 +87,22 @@ impl Argument {
 impl ModelArgument {
     pub(crate) fn name(&self) -> &Ident {
         &self.name
+    }
+
+    /// Check of the argument's type, whose error points at the type and says what it needs. The errors
+    /// of the derived code follow it.
+    pub(crate) fn check(&self) -> Option<TokenStream> {
+        // The type is not the one that is parsed.
+        let is_custom = self.attributes.iter().any(|it| !it.path().is_ident("doc"));
+        let owned = &self.owned;
+        (!is_custom).then(|| {
+            quote_spanned! {owned.span()=>
+                const _: fn() = || {
+                    fn is_argument<T: ::toolgate::ToolArgument>() {}
+                    is_argument::<#owned>();
+                };
+            }
+        })
     }
 
     /// Field of the argument, and the function of its default value.

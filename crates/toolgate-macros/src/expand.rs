@@ -1,11 +1,11 @@
 //! Expansion of `#[tool]`.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{FnArg, ItemFn, Receiver, ReceiverKind, Result, Safety, Signature};
+use syn::{FnArg, ItemFn, Receiver, ReceiverKind, Result, ReturnType, Safety, Signature};
 
-use crate::argument::Argument;
+use crate::argument::{Argument, ModelArgument};
 use crate::docs;
 use crate::options::Options;
 
@@ -164,14 +164,16 @@ impl Expansion<'_> {
     /// Type that the model's arguments are parsed into.
     fn arguments_type(&self) -> TokenStream {
         let arguments = self.arguments.iter().filter_map(Argument::model_argument);
+        let checks: Vec<_> = arguments.clone().map(ModelArgument::check).collect();
         let (fields, defaults): (Vec<_>, Vec<_>) = arguments.map(|it| it.field()).unzip();
         quote! {
+            #(#checks)*
             #[derive(
                 ::toolgate::__private::serde::Deserialize,
-                ::toolgate::__private::schemars::JsonSchema,
+                ::toolgate::schemars::JsonSchema,
             )]
             #[serde(crate = "::toolgate::__private::serde")]
-            #[schemars(crate = "::toolgate::__private::schemars")]
+            #[schemars(crate = "::toolgate::schemars")]
             struct __Arguments { #(#fields),* }
             #(#defaults)*
         }
@@ -185,12 +187,20 @@ impl Expansion<'_> {
         let passed = arguments.iter().map(Argument::pass);
         let is_async = function.sig.asyncness.is_some();
         let wait = is_async.then(|| quote! { .await });
+        // Errors about the return type point at it.
+        let span = match &function.sig.output {
+            ReturnType::Type(_, ty) => ty.span(),
+            ReturnType::Default => function.sig.ident.span(),
+        };
+        let convert = quote_spanned! {span=>
+            (&__value).__toolgate_returns().convert(__value.0)
+        };
         let body = quote! {
             let __Arguments { #(#names),* } = __arguments;
-            let __value = #callee(#(#passed),*) #wait;
+            let __value = ::toolgate::__private::Returned(#callee(#(#passed),*) #wait);
             #[allow(unused_imports)]
             use ::toolgate::__private::{Fallible as _, Infallible as _};
-            (&__value).__toolgate_returns().convert(__value)
+            #convert
         };
         let future = if is_async || options.inline {
             quote! { async move { #body } }

@@ -6,7 +6,6 @@
 //! ```
 #![expect(clippy::print_stdout, clippy::wildcard_enum_match_arm, reason = "an example is short")]
 
-#[path = "support/gemini.rs"]
 mod gemini;
 
 use serde_json::json;

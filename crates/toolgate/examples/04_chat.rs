@@ -10,7 +10,6 @@
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
-#[path = "support/gemini.rs"]
 mod gemini;
 
 use std::sync::{Arc, Mutex};

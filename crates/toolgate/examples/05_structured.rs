@@ -6,7 +6,6 @@
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 #![expect(dead_code, reason = "the fields are only shown")]
 
-#[path = "support/gemini.rs"]
 mod gemini;
 
 use schemars::JsonSchema;
@@ -44,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let request = Request::new("Plan two days in Oslo around the weather.")
         .tools(Toolset::new().with::<forecast>());
-    let trip: Trip = client.generate_as(request).await?;
-    println!("{trip:?}");
+    let trip = client.generate_as::<Trip>(request).await?;
+    println!("{:?}", trip.value);
     Ok(())
 }

@@ -8,7 +8,6 @@
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
-#[path = "support/gemini.rs"]
 mod gemini;
 
 use serde_json::json;

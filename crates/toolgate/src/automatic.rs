@@ -87,6 +87,8 @@ pub enum Decision {
     Change(Value),
     /// Does not run the call; the model gets the reason.
     Deny(String),
+    /// Ends the run with [`Error::Tool`](crate::Error::Tool); no call of the turn is run.
+    Abort(String),
 }
 
 /// Approval callback.

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use serde::de::DeserializeOwned;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use toolgate_core::canon::{self, CallInput, ResultPart, ToolResult};
 use toolgate_core::json::{Raw, Text};
@@ -18,7 +20,13 @@ pub struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(call: &canon::Call<'_>) -> Self {
+    /// Creates a call, for [`Toolset::execute`](crate::Toolset::execute).
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: &Value) -> Self {
+        let arguments = Raw::of(arguments).unwrap_or_else(Raw::empty_object);
+        Self { id: id.into(), name: name.into(), arguments }
+    }
+
+    pub(crate) fn from_canon(call: &canon::Call<'_>) -> Self {
         let arguments = match &call.input {
             CallInput::Json(raw) => Raw::parse(raw.compact().into_owned()),
             CallInput::Text(text) => Raw::parse(text.literal().to_owned()),
@@ -62,8 +70,24 @@ impl Call {
         CallResult::error(self.id.clone(), error)
     }
 
+    /// The same call with other arguments.
+    pub(crate) fn with_arguments(&self, arguments: &Value) -> Self {
+        Self::new(self.id.clone(), self.name.clone(), arguments)
+    }
+
     pub(crate) fn raw(&self) -> &Raw<'static> {
         &self.arguments
+    }
+}
+
+/// `{"id": …, "name": …, "arguments": {…}}`, with the model's key order and number text.
+impl Serialize for Call {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Call", 3)?;
+        fields.serialize_field("id", &self.id)?;
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("arguments", &self.arguments)?;
+        fields.end()
     }
 }
 

@@ -1,12 +1,11 @@
 //! Cancellation tokens.
 
 use std::fmt;
-use std::sync::Arc;
 
-use futures_util::future::select_all;
-use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Cancellation token of a request and its tools.
+/// Cancellation token of a request and its tools: tokio-util's [`CancellationToken`] with shorter
+/// names. Either converts into the other.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -16,60 +15,50 @@ use tokio::sync::watch;
 /// child.cancelled().await;
 /// # });
 /// ```
-#[derive(Clone)]
-pub struct Cancel(Arc<Node>);
-
-struct Node {
-    cancelled: watch::Sender<bool>,
-    parent: Option<Cancel>,
-}
+#[derive(Clone, Default)]
+pub struct Cancel(CancellationToken);
 
 impl Cancel {
     /// Creates a token.
     pub fn new() -> Self {
-        Self(Arc::new(Node { cancelled: watch::Sender::new(false), parent: None }))
+        Self::default()
     }
 
     /// Creates a token that is cancelled with this one, and that can be cancelled alone.
     #[must_use]
     pub fn child(&self) -> Self {
-        let parent = Some(self.clone());
-        Self(Arc::new(Node { cancelled: watch::Sender::new(false), parent }))
+        Self(self.0.child_token())
     }
 
     /// Cancels the token. Cancelling twice has no effect.
     pub fn cancel(&self) {
-        self.0.cancelled.send_replace(true);
+        self.0.cancel();
     }
 
     /// Whether this token or an ancestor is cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.ancestors().any(|token| *token.0.cancelled.borrow())
+        self.0.is_cancelled()
     }
 
     /// Waits until this token or an ancestor is cancelled.
     pub async fn cancelled(&self) {
-        let waits = self.ancestors().map(|token| {
-            let mut seen = token.0.cancelled.subscribe();
-            Box::pin(async move {
-                if seen.wait_for(|cancelled| *cancelled).await.is_err() {
-                    // All senders are gone: it can no longer be cancelled.
-                    std::future::pending::<()>().await;
-                }
-            })
-        });
-        select_all(waits).await;
+        self.0.cancelled().await;
     }
 
-    /// This token and its ancestors.
-    fn ancestors(&self) -> impl Iterator<Item = &Self> {
-        std::iter::successors(Some(self), |token| token.0.parent.as_ref())
+    /// Cancels the token when the guard is dropped.
+    pub fn drop_guard(self) -> DropGuard {
+        self.0.drop_guard()
+    }
+
+    /// The token of tokio-util.
+    pub fn token(&self) -> &CancellationToken {
+        &self.0
     }
 }
 
-impl Default for Cancel {
-    fn default() -> Self {
-        Self::new()
+impl From<CancellationToken> for Cancel {
+    fn from(token: CancellationToken) -> Self {
+        Self(token)
     }
 }
 

@@ -9,7 +9,12 @@ use serde::de::DeserializeOwned;
 use toolgate_core::canon::{FinishReason, Role, Turn};
 
 use crate::run::Run;
-use crate::{CallResult, Client, Error, Event, EventStream, Message, Request, Response};
+use crate::saved::OpenedChat;
+use crate::structured::correction;
+use crate::{
+    Call, CallResult, Client, Error, Event, EventStream, Message, Request, Response, SavedChat,
+    Typed,
+};
 
 /// A conversation with its history.
 ///
@@ -38,6 +43,23 @@ impl Chat {
         Self { client, request, full, open: None }
     }
 
+    /// Restores a saved conversation.
+    pub(crate) fn restore(
+        client: Client,
+        request: Request,
+        saved: SavedChat,
+    ) -> Result<Self, Error> {
+        let OpenedChat { history, full, open } = saved.read()?;
+        let mut chat = Self::new(client.clone(), request);
+        chat.request.canon.turns = history;
+        chat.full = full;
+        if let Some((turns, run)) = open {
+            let response = Run::restore(client, chat.request.clone(), &run)?;
+            chat.open = response.run.map(|run| OpenExchange { turns, run });
+        }
+        Ok(chat)
+    }
+
     /// Sends a message and returns the answer.
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<Response, Error> {
         let (run, new_turns) = self.begin(message)?;
@@ -55,16 +77,35 @@ impl Chat {
         ChatStream { chat: self, stream, new_turns }
     }
 
-    /// Sends a message and parses the answer as `T`.
-    pub async fn send_as<T>(&mut self, message: impl Into<Message>) -> Result<T, Error>
+    /// Sends a message and parses the answer as `T`. [`Request::output_retries`] of the template says how
+    /// often the model may correct an answer that does not parse.
+    pub async fn send_as<T>(&mut self, message: impl Into<Message>) -> Result<Typed<T>, Error>
     where
         T: JsonSchema + DeserializeOwned,
     {
         let previous = self.request.canon.output.clone();
         self.request = std::mem::take(&mut self.request).output::<T>();
-        let answered = self.send(message).await;
+        let answered = self.send_typed(message.into()).await;
         self.request.canon.output = previous;
-        answered?.parse()
+        answered
+    }
+
+    async fn send_typed<T: DeserializeOwned>(
+        &mut self,
+        message: Message,
+    ) -> Result<Typed<T>, Error> {
+        let mut response = self.send(message).await?;
+        let mut left = self.request.output_retries;
+        loop {
+            match response.parse() {
+                Ok(value) => return Ok(Typed { value, response }),
+                Err(Error::Output { reason, .. }) if left > 0 && !response.has_calls() => {
+                    left -= 1;
+                    response = self.send(correction(&reason)).await?.after(response);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Sends the results of the returned calls and returns the answer.
@@ -92,6 +133,37 @@ impl Chat {
             Err(error) => (EventStream::failed(error), Vec::new()),
         };
         ChatStream { chat: self, stream, new_turns }
+    }
+
+    /// Saves the conversation, with every signature and with calls that wait for results. It can go on in
+    /// another process: [`Client::resume_chat`].
+    ///
+    /// ```
+    /// # async fn later(client: toolgate::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use toolgate::{Request, SavedChat};
+    ///
+    /// let mut chat = client.chat(Request::default().system("Be brief."));
+    /// chat.send("My name is Ada.").await?;
+    /// let saved = serde_json::to_string(&chat.save()?)?;
+    ///
+    /// // Tomorrow, in another process.
+    /// let saved: SavedChat = serde_json::from_str(&saved)?;
+    /// let mut chat = client.resume_chat(saved, Request::default().system("Be brief."))?;
+    /// chat.send("What is my name?").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn save(&self) -> Result<SavedChat, Error> {
+        let open = match &self.open {
+            Some(OpenExchange { turns, run }) => Some((&turns[..], run.save()?)),
+            None => None,
+        };
+        SavedChat::new(self.history(), &self.full, open)
+    }
+
+    /// Calls that wait for results, for [`answer`](Self::answer).
+    pub fn open_calls(&self) -> Vec<Call> {
+        self.open.as_ref().map(|open| open.run.open_calls()).unwrap_or_default()
     }
 
     /// The curated history, which is sent to the model.
@@ -139,7 +211,10 @@ impl Chat {
                 Ok(response)
             }
             Err(error) => {
-                if let Error::Cancelled { history } | Error::Failed { history, .. } = &error {
+                if let Error::Cancelled { history }
+                | Error::Failed { history, .. }
+                | Error::Tool { history, .. } = &error
+                {
                     self.full.extend_from_slice(history);
                 }
                 Err(error)

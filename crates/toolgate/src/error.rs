@@ -1,6 +1,11 @@
 //! Errors of requests.
 
+use std::error::Error as StdError;
+use std::sync::Arc;
+
 use toolgate_core::canon::{BadRequest, Failure, FailureKind, Turn};
+
+use crate::Call;
 
 /// Error of a request.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +39,20 @@ pub enum Error {
     /// Invalid request. The program's fault.
     #[error("invalid request: {0}")]
     Request(#[from] BadRequest),
+    /// A saved conversation or run cannot be written or read.
+    #[error("invalid saved conversation: {0}")]
+    Saved(String),
+    /// A tool or an approval ended the run: [`ToolError::abort`](crate::ToolError::abort),
+    /// [`Decision::Abort`](crate::Decision::Abort).
+    #[error("the call of `{}` ended the run: {source}", call.name())]
+    Tool {
+        /// The call.
+        call: Box<Call>,
+        /// The tool's error, with its own type.
+        source: Arc<dyn StdError + Send + Sync>,
+        /// Turns of the completed rounds.
+        history: Vec<Turn<'static>>,
+    },
     /// The response has no open calls. The program's fault.
     #[error("no calls of this response wait for results")]
     NothingToResume,
@@ -48,6 +67,8 @@ impl Error {
             | Self::Configuration(_)
             | Self::Output { .. }
             | Self::Request(_)
+            | Self::Saved(_)
+            | Self::Tool { .. }
             | Self::NothingToResume => None,
         }
     }
@@ -65,6 +86,8 @@ impl Error {
             Self::Cancelled { .. }
             | Self::Configuration(_)
             | Self::Request(_)
+            | Self::Saved(_)
+            | Self::Tool { .. }
             | Self::NothingToResume => false,
         }
     }

@@ -45,9 +45,12 @@
 //! | define a tool | [`#[tool]`](macro@tool) on a function or method; [`Tool`] for everything else |
 //! | run tools | [`Toolset`]: timeouts, panics, concurrency, order, cached results |
 //! | send a request | [`Client::generate`], [`Client::stream`], [`Client::generate_as`] for a Rust value |
-//! | hold a conversation | [`Chat`] |
+//! | hold a conversation | [`Chat`]; [`Chat::save`] and [`Client::resume_chat`] for another process |
 //! | control the loop | [`Automatic`], [`Request::approve`], [`Request::observe`], [`Cancel`] |
-//! | run some calls yourself | [`Tool::declared`], [`Response::calls`], [`Response::resume`] |
+//! | run some calls yourself | [`Tool::declared`], [`Response::calls`], [`Response::resume`], [`Toolset::execute_all`] |
+//! | wait for a person | [`Request::approve`]; or [`Response::save`] and [`Client::resume_run`], tomorrow |
+//! | decode an answer that came another way | [`EventStream::from_response`], [`EventStream::from_bytes`] |
+//! | see what is sent | [`Tool::declaration`], [`Client::preview`] |
 //! | set fields that only Gemini has | [`Request::field`], [`Request::generation`], [`Request::canon`] |
 //!
 //! # Automatic function calling
@@ -66,17 +69,19 @@ mod call;
 mod cancel;
 mod chat;
 mod client;
+mod decode;
 mod error;
 mod event;
+mod media;
 mod message;
 mod request;
 mod response;
 mod run;
+mod saved;
 mod stream;
 mod structured;
 mod tool;
 mod toolset;
-pub mod transport;
 
 pub use automatic::{Automatic, Decision};
 pub use call::{Call, CallResult};
@@ -85,12 +90,18 @@ pub use chat::{Chat, ChatStream};
 pub use client::{Client, ClientBuilder, Model, Retries, TokenCount, TokenSource};
 pub use error::Error;
 pub use event::Event;
+pub use media::Media;
 pub use message::Message;
 pub use request::Request;
 pub use response::Response;
+pub use run::Preview;
+pub use saved::{SavedChat, SavedRun, SavedTurns};
+pub use schemars;
 pub use stream::EventStream;
+pub use structured::Typed;
 pub use tool::{
-    BadDeclaration, Context, FunctionTool, IntoOutput, Output, Tool, ToolError, ToolProvider,
+    Abort, BadDeclaration, Context, FunctionTool, IntoOutput, Output, Tool, ToolArgument,
+    ToolError, ToolProvider,
 };
 pub use toolgate_core::canon::{self, Effort, FailureKind, FinishReason, ToolChoice, Usage};
 pub use toolgate_core::json::{Raw, Text};
@@ -197,12 +208,14 @@ pub use toolgate_macros::tool;
 /// assert_eq!(notes.write("still a method".into()), 1);
 /// ```
 pub use toolgate_macros::tools;
-pub use toolset::Toolset;
+pub use toolgate_transport as transport;
+pub use toolset::{Executed, Execution, Toolset};
 
 #[doc(hidden)]
 pub mod __private {
-    pub use schemars;
     pub use serde;
 
-    pub use crate::tool::{Fallible, Infallible, OfResult, OfValue, blocking, tool};
+    pub use crate::tool::{
+        Fallible, Infallible, OfResult, OfToolResult, OfValue, Returned, blocking, tool,
+    };
 }

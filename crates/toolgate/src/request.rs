@@ -44,6 +44,7 @@ pub struct Request {
     pub cancel: Cancel,
     pub(crate) approval: Option<Approval>,
     pub(crate) observer: Option<Observer>,
+    pub(crate) output_retries: u32,
 }
 
 impl Request {
@@ -113,7 +114,8 @@ impl Request {
         Self { automatic, ..self }
     }
 
-    /// Sets a callback that approves each call before it runs.
+    /// Sets a callback that approves each call before it runs. The calls of a turn are presented to it
+    /// concurrently.
     #[must_use]
     pub fn approve<F, R>(self, decide: F) -> Self
     where
@@ -145,6 +147,18 @@ impl Request {
     #[must_use]
     pub fn temperature(self, temperature: f64) -> Self {
         self.set(|it| it.settings.temperature = Some(temperature))
+    }
+
+    /// Sets the probability mass of nucleus sampling.
+    #[must_use]
+    pub fn top_p(self, top_p: f64) -> Self {
+        self.set(|it| it.settings.top_p = Some(top_p))
+    }
+
+    /// Sets the number of candidates of top-k sampling.
+    #[must_use]
+    pub fn top_k(self, top_k: u32) -> Self {
+        self.set(|it| it.settings.top_k = Some(top_k.into()))
     }
 
     /// Adds a stop sequence.
@@ -185,6 +199,14 @@ impl Request {
         }
     }
 
+    /// Sets how often an answer that does not parse as the requested type is requested again, with the
+    /// parse error for the model; 0 by default. For [`Client::generate_as`](crate::Client::generate_as)
+    /// and [`Chat::send_as`](crate::Chat::send_as).
+    #[must_use]
+    pub fn output_retries(self, retries: u32) -> Self {
+        Self { output_retries: retries, ..self }
+    }
+
     /// Requests JSON output with this JSON Schema.
     #[must_use]
     pub fn output_json(self, schema: &Value) -> Self {
@@ -209,11 +231,11 @@ impl Request {
     /// …, `toolConfig.retrievalConfig`. Fields that are derived from the rest of the request (`tools`,
     /// `contents`, …) are refused when the request is sent.
     #[must_use]
-    pub fn field(self, name: &'static str, value: &Value) -> Self {
-        let value = Raw::of(value);
+    pub fn field(self, name: impl Into<String>, value: &Value) -> Self {
+        let (name, value) = (name.into(), Raw::of(value));
         self.set(|it| {
             it.gemini.retain(|(known, _)| *known != name);
-            it.gemini.extend(value.map(|value| (name, value)));
+            it.gemini.extend(value.map(|value| (Cow::Owned(name), value)));
         })
     }
 
@@ -230,7 +252,7 @@ impl Request {
     /// Refuses fields that are derived from the rest of the request.
     pub(crate) fn check_fields(&self) -> Result<(), Error> {
         for (name, _) in &self.canon.gemini {
-            let instead = match *name {
+            let instead = match &**name {
                 "contents" => "`user` and `history`",
                 "generationConfig" => "`generation`, for each of its members",
                 "model" => "`model`",
@@ -244,7 +266,7 @@ impl Request {
                 _ => continue,
             };
             return Err(Error::bad_request(
-                *name,
+                name.clone(),
                 format!("cannot be set as a field; use {instead}"),
             ));
         }

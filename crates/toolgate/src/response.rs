@@ -1,17 +1,21 @@
 //! Responses.
 
 use serde::de::DeserializeOwned;
+use serde::ser::{Error as _, SerializeStruct as _};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use toolgate_core::canon::{
-    Answer, FinishReason, Item, Loss, Losses, Media, Part, ServerActivity, Turn, Usage,
+    Answer, FinishReason, Item, Loss, Losses, Part, ServerActivity, Turn, Usage,
 };
 use toolgate_core::tool_loop::Unfinished;
 
 use crate::run::Run;
-use crate::{Call, CallResult, Error, EventStream};
+use crate::{Call, CallResult, Error, EventStream, Media, SavedRun, SavedTurns};
 
 /// Response to a request, with the history of its rounds.
-#[derive(Debug)]
+///
+/// Serialised, it is an object for logs and user interfaces; [`save`](Self::save) is for going on later.
+#[derive(Clone, Debug)]
 pub struct Response {
     pub(crate) answer: Answer,
     /// The model's last turn.
@@ -80,9 +84,9 @@ impl Response {
     }
 
     /// Images and other media from the model.
-    pub fn media(&self) -> impl Iterator<Item = &Media<'static>> {
+    pub fn media(&self) -> impl Iterator<Item = Media> {
         self.answer.items.iter().filter_map(|item| match item {
-            Item::Media(media) => Some(media),
+            Item::Media(media) => Some(Media::from(media.clone())),
             Item::Text(_)
             | Item::Thought(_)
             | Item::Signature { .. }
@@ -108,7 +112,7 @@ impl Response {
     /// Sources of the answer: Gemini's `groundingMetadata`.
     pub fn grounding(&self) -> impl Iterator<Item = Value> {
         self.answer.items.iter().filter_map(|item| match item {
-            Item::Grounding(raw) => raw.to(),
+            Item::Grounding(grounding) => grounding.raw.to(),
             Item::Text(_)
             | Item::Thought(_)
             | Item::Signature { .. }
@@ -149,6 +153,22 @@ impl Response {
         &self.losses
     }
 
+    /// The same response with the requests, tokens and turns of an earlier attempt before its own.
+    pub(crate) fn after(mut self, earlier: Self) -> Self {
+        self.requests += earlier.requests;
+        self.usage.add(&earlier.usage);
+        let mut history = earlier.history;
+        history.append(&mut self.history);
+        self.history = history;
+        self
+    }
+
+    /// Saves the run while its calls wait for results: they may come from another process, with
+    /// [`Client::resume_run`](crate::Client::resume_run).
+    pub fn save(&self) -> Result<SavedRun, Error> {
+        self.run.as_ref().ok_or(Error::NothingToResume)?.save()
+    }
+
     /// Continues with the results of the returned calls. A call without a result gets an error. The
     /// round limit starts again; requests, tokens and history count from here.
     pub async fn resume(
@@ -168,5 +188,59 @@ impl Response {
         let mut run = self.run.ok_or(Error::NothingToResume)?;
         run.resume(results)?;
         Ok(EventStream::new(*run))
+    }
+}
+
+impl Serialize for Response {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let history = SavedTurns::new(&self.history).map_err(S::Error::custom)?;
+        let media: Vec<_> = self.media().collect();
+        let mut fields = serializer.serialize_struct("Response", 9)?;
+        fields.serialize_field("text", &self.text())?;
+        fields.serialize_field("thoughts", &self.thoughts())?;
+        fields.serialize_field("calls", &self.calls)?;
+        fields.serialize_field("media", &media)?;
+        fields.serialize_field("finishReason", &finish_name(self.finish_reason()))?;
+        fields.serialize_field("requests", &self.requests)?;
+        fields.serialize_field("usage", &SerialUsage::from(&self.usage))?;
+        fields.serialize_field("losses", &self.losses)?;
+        fields.serialize_field("history", &history)?;
+        fields.end()
+    }
+}
+
+/// Gemini's name of a finish reason.
+fn finish_name(reason: &FinishReason) -> &str {
+    match reason {
+        FinishReason::Stop => "STOP",
+        FinishReason::ToolCalls => "TOOL_CALLS",
+        FinishReason::MaxTokens => "MAX_TOKENS",
+        FinishReason::Blocked(reason) => reason,
+    }
+}
+
+/// Token counts under Gemini's names.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SerialUsage {
+    prompt_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+    total_token_count: Option<u64>,
+}
+
+impl From<&Usage> for SerialUsage {
+    fn from(usage: &Usage) -> Self {
+        let Usage { prompt, cached, candidates, thoughts, tool_use_prompt, total } = *usage;
+        Self {
+            prompt_token_count: prompt,
+            cached_content_token_count: cached,
+            candidates_token_count: candidates,
+            thoughts_token_count: thoughts,
+            tool_use_prompt_token_count: tool_use_prompt,
+            total_token_count: total,
+        }
     }
 }

@@ -9,8 +9,10 @@ use std::task::{Context, Poll};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, Stream};
 
+use crate::event::Emitter;
 use crate::run::Run;
-use crate::{Error, Event, Response};
+use crate::transport::HttpResponse;
+use crate::{Error, Event, Response, decode};
 
 /// Stream of [`Event`]s, ending with [`Event::Finished`].
 ///
@@ -26,6 +28,42 @@ impl EventStream {
         let queue = Arc::default();
         run.emitter.queue = Some(Arc::clone(&queue));
         Self { queue, driver: Some(run.finish(true).boxed()) }
+    }
+
+    /// Decodes the body of an answer of `model` that the program received itself: server-sent events, a
+    /// JSON array, or a single object, in pieces of any size. Calls are returned.
+    ///
+    /// ```
+    /// use futures_util::stream;
+    /// use toolgate::EventStream;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let chunk = r#"data: {"candidates":[{"content":{"parts":[{"text":"Hi."}]},"finishReason":"STOP"}]}"#;
+    /// let body = stream::iter([Ok::<_, std::io::Error>(chunk), Ok("\n\n")]);
+    /// let answer = EventStream::from_bytes("gemini-3.6-flash", body).finish().await.unwrap();
+    /// assert_eq!(answer.text(), "Hi.");
+    /// # });
+    /// ```
+    pub fn from_bytes<S, B, E>(model: &str, body: S) -> Self
+    where
+        S: Stream<Item = Result<B, E>> + Send + 'static,
+        B: AsRef<[u8]> + Send + 'static,
+        E: fmt::Display + Send + 'static,
+    {
+        Self::decoding(|emitter| decode::bytes(model.to_owned(), body, emitter).boxed())
+    }
+
+    /// Decodes an HTTP response with an answer of `model`. A status other than 2xx is an error.
+    pub fn from_response(model: &str, response: HttpResponse) -> Self {
+        Self::decoding(|emitter| decode::response(model.to_owned(), response, emitter).boxed())
+    }
+
+    fn decoding(
+        driver: impl FnOnce(Emitter) -> BoxFuture<'static, Result<Response, Error>>,
+    ) -> Self {
+        let queue = Arc::default();
+        let emitter = Emitter { observer: None, queue: Some(Arc::clone(&queue)) };
+        Self { queue, driver: Some(driver(emitter)) }
     }
 
     /// Creates a stream that fails at once.

@@ -1,8 +1,36 @@
 //! Structured answers.
 
+use std::ops::Deref;
+
 use serde::de::DeserializeOwned;
 
 use crate::tool::bind;
+use crate::{Message, Response};
+
+/// A parsed answer, with the response that it came in. Dereferences to the value.
+#[derive(Clone, Debug)]
+pub struct Typed<T> {
+    /// The value.
+    pub value: T,
+    /// The response: usage, history, losses.
+    pub response: Response,
+}
+
+impl<T> Deref for Typed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// Message that tells the model why its answer did not parse.
+pub(crate) fn correction(reason: &str) -> Message {
+    Message::new(format!(
+        "Your answer does not have the requested form: {reason}. Answer again with JSON that fits the \
+         schema, and nothing else."
+    ))
+}
 
 /// Parses JSON, with or without code fences.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {

@@ -60,5 +60,5 @@ fn examples_print_their_documented_output() {
         names.push(name[..2].to_owned());
     }
     names.sort();
-    assert_eq!(names, ["01", "02", "03", "04", "05", "06", "07", "08"]);
+    assert_eq!(names, ["01", "02", "03", "04", "05", "06", "07", "08", "09"]);
 }

@@ -1,15 +1,15 @@
 //! Builder of clients.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::address::{Address, Service};
 use super::auth::Auth;
 use super::link::Link;
 use super::{Client, Retries, TokenSource};
 use crate::Error;
-use crate::transport::{Http, Transport};
+use crate::transport::{Endpoints, HttpTransport, Proxy, Service, Settings, SetupError, Transport};
 
 /// Model of clients that set none.
 const DEFAULT_MODEL: &str = "gemini-3.6-flash";
@@ -36,7 +36,9 @@ pub struct ClientBuilder {
     api_version: Option<String>,
     model: String,
     headers: Vec<(String, String)>,
-    connect: Duration,
+    connection: Settings,
+    /// Proxy rules; `None`: those of the environment.
+    proxy: Option<Proxy>,
     timeout: Duration,
     idle: Duration,
     retries: Retries,
@@ -53,7 +55,8 @@ impl ClientBuilder {
             api_version: None,
             model: DEFAULT_MODEL.to_owned(),
             headers: Vec::new(),
-            connect: Duration::from_secs(10),
+            connection: Settings::default(),
+            proxy: None,
             timeout: Duration::from_secs(600),
             idle: Duration::from_secs(300),
             retries: Retries::default(),
@@ -78,6 +81,8 @@ impl ClientBuilder {
             let location = get("GOOGLE_CLOUD_LOCATION").unwrap_or_else(|| "global".to_owned());
             builder.service = Service::Vertex { project, location };
         }
+        builder.proxy = Some(Proxy::from_env(&env).map_err(|error| configuration(&error))?);
+        builder.connection.ca_file = get("TOOLGATE_CA_FILE").map(PathBuf::from);
         builder.base_url = get("TOOLGATE_BASE_URL").or_else(|| get("GOOGLE_GEMINI_BASE_URL"));
         builder.auth = match (key, get("GOOGLE_ACCESS_TOKEN")) {
             (Some(key), _) => Some(Auth::Key(key)),
@@ -138,10 +143,32 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the timeout for opening a connection; 10 seconds by default.
+    /// Sets the timeout for opening a connection, proxy and TLS included; 10 seconds by default.
     #[must_use]
-    pub fn connect_timeout(self, timeout: Duration) -> Self {
-        Self { connect: timeout, ..self }
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connection.connect_timeout = timeout;
+        self
+    }
+
+    /// Uses this HTTP proxy for every request: `http://user:password@proxy:3128`. By default,
+    /// `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` decide, and hosts on loopback are reached directly.
+    pub fn proxy(mut self, url: &str) -> Result<Self, Error> {
+        self.proxy = Some(Proxy::for_all(url).map_err(|error| configuration(&error))?);
+        Ok(self)
+    }
+
+    /// Uses no proxy, whatever the environment configures.
+    #[must_use]
+    pub fn no_proxy(mut self) -> Self {
+        self.proxy = Some(Proxy::none());
+        self
+    }
+
+    /// Trusts the root certificates of this PEM file too, beside Mozilla's and the system's.
+    #[must_use]
+    pub fn ca_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.connection.ca_file = Some(path.into());
+        self
     }
 
     /// Sets the timeout for an answer, or for the response head of a stream; 10 minutes by default.
@@ -187,15 +214,21 @@ impl ClientBuilder {
         };
         let transport = match self.transport {
             Some(transport) => transport,
-            None => Arc::new(
-                Http::new(self.connect).map_err(|error| Error::Configuration(error.message))?,
-            ),
+            None => {
+                let proxy = match self.proxy {
+                    Some(proxy) => proxy,
+                    None => Proxy::from_env(&|name| std::env::var(name).ok())
+                        .map_err(|error| configuration(&error))?,
+                };
+                let connection = Settings { proxy, ..self.connection };
+                Arc::new(HttpTransport::new(&connection).map_err(|error| configuration(&error))?)
+            }
         };
-        let address =
-            Address::new(&self.service, self.base_url.as_deref(), self.api_version.as_deref());
+        let endpoints =
+            Endpoints::new(&self.service, self.base_url.as_deref(), self.api_version.as_deref());
         let link = Link {
             transport,
-            address,
+            endpoints,
             auth,
             headers: self.headers,
             timeout: self.timeout,
@@ -204,6 +237,10 @@ impl ClientBuilder {
         };
         Ok(Client::assemble(link, self.model, self.seed))
     }
+}
+
+fn configuration(error: &SetupError) -> Error {
+    Error::Configuration(error.to_string())
 }
 
 /// Shows neither keys nor headers.
@@ -230,7 +267,7 @@ mod tests {
         };
         let built = ClientBuilder::from_env(get).and_then(ClientBuilder::build);
         match built {
-            Ok(client) => assert_eq!(client.link().address.of("m", ""), want),
+            Ok(client) => assert_eq!(client.link().url("m"), want),
             Err(error) => assert_eq!(error.to_string(), want),
         }
     }

@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use toolgate_core::canon::IdGen;
-use toolgate_core::gemini::Target;
+use toolgate_core::canon::{IdGen, Target};
 use toolgate_core::schema::Cache;
 
 use super::ClientBuilder;
@@ -57,6 +56,8 @@ impl Client {
     /// | `GOOGLE_CLOUD_PROJECT`, `GOOGLE_CLOUD_LOCATION` | project and location on Vertex AI |
     /// | `GOOGLE_ACCESS_TOKEN` | OAuth token |
     /// | `TOOLGATE_BASE_URL`, `GOOGLE_GEMINI_BASE_URL` | base URL |
+    /// | `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY` | HTTP proxy, and hosts reached without it |
+    /// | `TOOLGATE_CA_FILE`, `SSL_CERT_FILE` | root certificates in PEM form, in addition or instead of the system's |
     pub fn from_env() -> Result<Self, Error> {
         Self::builder_from_env()?.build()
     }
@@ -91,7 +92,7 @@ impl Client {
 
     pub(crate) fn target(&self, model: &str) -> Target {
         let model = model.strip_prefix("models/").unwrap_or(model);
-        Target { model: model.to_owned(), backend: self.0.link.address.backend }
+        Target { model: model.to_owned(), backend: self.0.link.endpoints.backend() }
     }
 
     /// Generator of ids for one answer, unique across answers.

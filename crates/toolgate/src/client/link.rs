@@ -7,31 +7,21 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use tokio::time::timeout;
 use toolgate_core::canon::{Failure, FailureKind};
-use toolgate_core::gemini::decode_error;
-use toolgate_core::gemini::upstream::continued;
+use toolgate_core::upstream::generate_content::{continued, decode_error};
 
 use super::Retries;
-use super::address::Address;
 use super::auth::Auth;
-use crate::transport::{Body, HttpRequest, HttpResponse, Method, Transport, TransportError};
+use crate::transport::{Body, Endpoints, HttpRequest, HttpResponse, Method, Transport, Verb};
 
 /// Transport to the API with its URLs, credentials and timeouts.
 pub(crate) struct Link {
     pub(crate) transport: Arc<dyn Transport>,
-    pub(crate) address: Address,
+    pub(crate) endpoints: Endpoints,
     pub(crate) auth: Auth,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) timeout: Duration,
     pub(crate) idle: Duration,
     pub(crate) retries: Retries,
-}
-
-/// Method of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
-    CountTokens,
-    Generate,
-    Stream,
 }
 
 /// A request that can be sent repeatedly.
@@ -51,19 +41,20 @@ impl Attempt {
 
 impl Link {
     pub(crate) fn attempt(&self, model: &str, verb: Verb, body: Vec<u8>) -> Attempt {
-        let suffix = match verb {
-            Verb::CountTokens => ":countTokens",
-            Verb::Generate => ":generateContent",
-            Verb::Stream => ":streamGenerateContent?alt=sse",
-        };
-        Attempt { method: Method::Post, url: self.address.of(model, suffix), body }
+        let url = self.endpoints.url(&self.endpoints.method_path(model, verb));
+        Attempt { method: Method::Post, url, body }
+    }
+
+    /// URL of a model.
+    pub(crate) fn url(&self, model: &str) -> String {
+        self.endpoints.url(&self.endpoints.model_path(model))
     }
 
     /// Sends a request once and reads the complete body.
     pub(crate) async fn whole(&self, attempt: &Attempt) -> Result<Vec<u8>, Failure> {
         let read = async {
             let response = self.send(attempt).await?;
-            response.bytes().await.map_err(transport_failure)
+            response.bytes().await.map_err(Failure::from)
         };
         timeout(self.timeout, read).await.unwrap_or_else(|_| Err(timeout_failure(self.timeout)))
     }
@@ -79,7 +70,7 @@ impl Link {
         match timeout(self.idle, body.next()).await {
             Ok(None) => Ok(None),
             Ok(Some(Ok(bytes))) => Ok(Some(bytes)),
-            Ok(Some(Err(error))) => Err(transport_failure(error)),
+            Ok(Some(Err(error))) => Err(error.into()),
             Err(_) => {
                 let message = format!("Gemini sent nothing for {:?}", self.idle);
                 Err(Failure::new(FailureKind::Timeout, message))
@@ -99,19 +90,14 @@ impl Link {
         headers.extend(self.auth.header().await?);
         headers.extend(self.headers.iter().cloned());
         let request = HttpRequest { method, url, headers, body };
-        let response = self.transport.send(request).await.map_err(transport_failure)?;
+        let response = self.transport.send(request).await.map_err(Failure::from)?;
         let status = response.status;
         if (200..300).contains(&status) {
             return Ok(response);
         }
-        let body = response.bytes().await.map_err(transport_failure)?;
+        let body = response.bytes().await.map_err(Failure::from)?;
         Err(decode_error(status, &body))
     }
-}
-
-fn transport_failure(error: TransportError) -> Failure {
-    let kind = if error.unreachable { FailureKind::Overloaded } else { FailureKind::Cut };
-    Failure::new(kind, error.message)
 }
 
 fn timeout_failure(limit: Duration) -> Failure {
@@ -121,7 +107,7 @@ fn timeout_failure(limit: Duration) -> Failure {
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link")
-            .field("address", &self.address)
+            .field("endpoints", &self.endpoints)
             .field("auth", &self.auth)
             .field("retries", &self.retries)
             .finish_non_exhaustive()

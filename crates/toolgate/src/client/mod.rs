@@ -1,6 +1,5 @@
 //! Clients of the Gemini API.
 
-mod address;
 mod auth;
 mod builder;
 mod core;
@@ -15,4 +14,5 @@ pub use models::{Model, TokenCount};
 pub use retry::Retries;
 
 pub use self::core::Client;
-pub(crate) use link::{Attempt, Verb};
+pub(crate) use link::Attempt;
+pub(crate) use retry::random;

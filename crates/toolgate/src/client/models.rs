@@ -3,12 +3,11 @@
 use serde_json::Value;
 use tokio::time::sleep;
 use toolgate_core::canon::{Failure, FailureKind};
-use toolgate_core::gemini::upstream::{EncodeOptions, encode_count_tokens};
+use toolgate_core::upstream::generate_content::{EncodeOptions, encode_count_tokens};
 
-use super::address::segment;
+use super::Client;
 use super::link::Attempt;
-use super::{Client, Verb};
-use crate::transport::Method;
+use crate::transport::{Method, Verb};
 use crate::{Error, Request};
 
 /// A model.
@@ -65,11 +64,9 @@ impl Client {
         let mut models = Vec::new();
         let mut page = String::new();
         loop {
-            let mut url = format!("{}?pageSize=1000", self.link().address.list);
-            if !page.is_empty() {
-                url.push_str("&pageToken=");
-                url.push_str(&segment(&page));
-            }
+            let endpoints = &self.link().endpoints;
+            let token = Some(page.as_str()).filter(|page| !page.is_empty());
+            let url = endpoints.url(&endpoints.page_path(token));
             let mut raw =
                 self.json(&Attempt { method: Method::Get, url, body: Vec::new() }).await?;
             for key in ["models", "publisherModels"] {
@@ -87,7 +84,7 @@ impl Client {
 
     /// Returns one model by name.
     pub async fn model_info(&self, name: &str) -> Result<Model, Error> {
-        let url = self.link().address.of(name, "");
+        let url = self.link().url(name);
         let raw = self.json(&Attempt { method: Method::Get, url, body: Vec::new() }).await?;
         Ok(Model::read(raw))
     }

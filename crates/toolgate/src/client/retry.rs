@@ -4,6 +4,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use toolgate_core::canon::{Failure, FailureKind};
+use toolgate_transport::{Retry, backoff};
 
 /// Retry policy for failed requests: exponential back-off with jitter.
 ///
@@ -38,34 +39,18 @@ impl Retries {
         if let Some(ms) = failure.retry_after_ms {
             return Some(Duration::from_millis(ms)).filter(|wait| *wait <= self.longest);
         }
-        let doubled = self.first.saturating_mul(1 << (attempt - 1).min(20)).min(self.longest);
-        // Jitter between half and all of it, so that clients do not retry in step.
-        let share = u32::try_from(random() % 512).unwrap_or(0) + 512;
-        Some(doubled.saturating_mul(share) / 1024)
+        Some(backoff(self.first, self.longest, attempt.saturating_sub(1), random()))
     }
 }
 
 /// Whether a retry of the same request may succeed. The tool loop retries faulty turns of the model.
 fn is_retryable(failure: &Failure) -> bool {
-    match failure.kind {
-        FailureKind::Cut
-        | FailureKind::Internal
-        | FailureKind::Overloaded
-        | FailureKind::RateLimited => true,
+    match (Retry::of(failure), failure.kind) {
         // A timeout of our own would recur; one that Gemini reports may not.
-        FailureKind::Timeout => failure.upstream_status.is_some(),
-        FailureKind::Authentication
-        | FailureKind::Billing
-        | FailureKind::ContextTooLong
-        | FailureKind::EmptyTurn
-        | FailureKind::InvalidRequest
-        | FailureKind::MalformedCall
-        | FailureKind::NotFound
-        | FailureKind::Permission
-        | FailureKind::QuotaExhausted
-        | FailureKind::TooLarge
-        | FailureKind::Unsupported
-        | FailureKind::UpstreamProtocol => false,
+        (Retry::Delayed, FailureKind::Timeout) => failure.upstream_status.is_some(),
+        (Retry::Immediate, FailureKind::EmptyTurn | FailureKind::MalformedCall) => false,
+        (Retry::Delayed | Retry::Immediate, _) => true,
+        (Retry::Never, _) => false,
     }
 }
 
@@ -101,6 +86,7 @@ mod tests {
         check(1, &Failure::new(FailureKind::InvalidRequest, ""), None);
         check(1, &Failure::new(FailureKind::MalformedCall, ""), None);
         check(1, &Failure::new(FailureKind::Timeout, ""), None);
+        check(1, &Failure::new(FailureKind::Unreachable, ""), Some((500, 1000)));
         let with_retry_after = |ms| Failure { retry_after_ms: Some(ms), ..overloaded.clone() };
         check(1, &with_retry_after(47_000), Some((47_000, 47_000)));
         check(1, &with_retry_after(61_000), None);

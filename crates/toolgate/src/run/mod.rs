@@ -4,3 +4,4 @@ mod drive;
 mod round;
 
 pub(crate) use drive::Run;
+pub use round::Preview;

@@ -3,18 +3,46 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::time::sleep;
-use toolgate_core::canon::{self, Answer, Failure};
-use toolgate_core::gemini::upstream::{EncodeOptions, Encoded, MAX_CONTINUATIONS, encode_request};
-use toolgate_core::gemini::{Exchange, StreamDecoder};
+use toolgate_core::canon::{self, Answer, Failure, FailureKind, Losses};
 use toolgate_core::tool_loop::Relay;
+use toolgate_core::upstream::generate_content::{
+    EncodeOptions, Encoded, Exchange, MAX_CONTINUATIONS, StreamDecoder, encode_request,
+};
 use tracing::{debug, warn};
 
 use super::Run;
-use crate::Event;
-use crate::client::{Attempt, Verb};
+use crate::client::Attempt;
+use crate::transport::Verb;
+use crate::{Error, Event};
+
+/// A request as it would be sent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Preview {
+    /// URL of the request, which is a POST.
+    pub url: String,
+    /// Body, with schemas and settings adapted to the model.
+    pub body: Value,
+    /// Parts of the request that the model's API cannot express.
+    pub losses: Losses,
+}
 
 impl Run {
+    /// Encodes the first request without sending it.
+    pub(crate) fn preview(mut self) -> Result<Preview, Error> {
+        self.declare_tools();
+        let target = self.client.target(&self.request.canon.model);
+        let options = EncodeOptions::new(self.client.schemas());
+        let Encoded { body, losses, .. } = encode_request(&self.request.canon, &target, &options)?;
+        let body = serde_json::from_slice(&body).map_err(|error| {
+            Error::failed(Failure::new(FailureKind::Internal, error.to_string()))
+        })?;
+        let url = self.client.link().attempt(&target.model, Verb::Generate, Vec::new()).url;
+        Ok(Preview { url, body, losses })
+    }
+
     /// Sends the request of a round. Retries it as long as the caller has seen no part of the answer.
     pub(super) async fn round(
         &mut self,
@@ -42,7 +70,7 @@ impl Run {
             let wait = self.client.link().retries.delay_after(number, &failure);
             let Some(wait) = wait.filter(|_| !relay.is_committed()) else { return Err(failure) };
             warn!(attempt = number, ?wait, "{failure}, retrying");
-            self.emitter.emit(Event::Retry { failure, wait });
+            self.emitter.send(Event::Retry { failure, wait }).await;
             sleep(wait).await;
             number += 1;
         }
@@ -70,6 +98,7 @@ impl Run {
                     let mut body = link.open(&attempt).await?;
                     while let Some(bytes) = link.next(&mut body).await? {
                         decoder.feed(&bytes, &mut relay_event);
+                        emitter.delivered().await;
                     }
                 } else {
                     decoder.feed(&link.whole(&attempt).await?, &mut relay_event);

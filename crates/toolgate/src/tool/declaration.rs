@@ -12,6 +12,8 @@ pub(crate) struct Declaration {
     pub(crate) parameters: Option<Raw<'static>>,
     pub(crate) response: Option<Raw<'static>>,
     pub(crate) form: SchemaForm,
+    /// Other members, as they were given.
+    pub(crate) others: Map<String, Value>,
 }
 
 /// Error in a declaration.
@@ -31,10 +33,36 @@ impl Declaration {
             Some((schema, form)) => (Some(schema), form),
             None => (None, SchemaForm::JsonSchema),
         };
-        Self { name, description, parameters, response: None, form }
+        Self { name, description, parameters, response: None, form, others: Map::new() }
     }
 
-    /// Parses Gemini's `FunctionDeclaration`, with names in camelCase or snake_case.
+    /// Gemini's `FunctionDeclaration`, without the schema of the result.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut json = Map::new();
+        json.insert("name".to_owned(), self.name.clone().into());
+        if !self.description.is_empty() {
+            json.insert("description".to_owned(), self.description.clone().into());
+        }
+        if let Some(schema) = self.parameters.as_ref().and_then(Raw::to) {
+            let key = match self.form {
+                SchemaForm::JsonSchema => "parametersJsonSchema",
+                SchemaForm::Gemini => "parameters",
+            };
+            json.insert(key.to_owned(), schema);
+        }
+        json.extend(self.others.clone());
+        Value::Object(json)
+    }
+
+    /// Name of the member that holds the schema of the result.
+    pub(crate) fn response_key(&self) -> &'static str {
+        match self.form {
+            SchemaForm::JsonSchema => "responseJsonSchema",
+            SchemaForm::Gemini => "response",
+        }
+    }
+
+    /// Parses Gemini's `FunctionDeclaration`, with names in camelCase or snake_case, or MCP's `Tool`.
     pub(crate) fn parse(json: &Value) -> Result<Self, BadDeclaration> {
         let refuse = |reason: String| BadDeclaration { reason };
         let Value::Object(members) = json else {
@@ -54,6 +82,7 @@ struct Members<'a> {
     description: Option<&'a Value>,
     parameters: Option<(&'a Map<String, Value>, SchemaForm)>,
     response: Option<(&'a Map<String, Value>, SchemaForm)>,
+    others: Map<String, Value>,
 }
 
 impl<'a> Members<'a> {
@@ -73,14 +102,17 @@ impl<'a> Members<'a> {
             "name" => return once(&mut self.name, key, value),
             "description" => return once(&mut self.description, key, value),
             "parameters" => (&mut self.parameters, schema(SchemaForm::Gemini)?),
-            "parametersJsonSchema" | "parameters_json_schema" => {
+            "parametersJsonSchema" | "parameters_json_schema" | "inputSchema" | "input_schema" => {
                 (&mut self.parameters, schema(SchemaForm::JsonSchema)?)
             }
             "response" => (&mut self.response, schema(SchemaForm::Gemini)?),
-            "responseJsonSchema" | "response_json_schema" => {
+            "responseJsonSchema" | "response_json_schema" | "outputSchema" | "output_schema" => {
                 (&mut self.response, schema(SchemaForm::JsonSchema)?)
             }
-            other => return Err(format!("unknown member `{other}`")),
+            other => {
+                self.others.insert(other.to_owned(), value.clone());
+                return Ok(());
+            }
         };
         if slot.is_some() {
             return Err(format!("`{key}` is given in two forms"));
@@ -111,6 +143,7 @@ impl<'a> Members<'a> {
             parameters: self.parameters.and_then(|it| Raw::of(it.0)),
             response: self.response.and_then(|it| Raw::of(it.0)),
             form,
+            others: self.others,
         })
     }
 }
@@ -143,6 +176,28 @@ mod tests {
     }
 
     #[test]
+    fn r012_other_members_and_mcp_tools_are_accepted() {
+        let json = json!({
+            "name": "look", "behavior": "NON_BLOCKING", "parameters": {"type": "OBJECT"}, "x": [1],
+        });
+        assert_eq!(Declaration::parse(&json).unwrap().to_json(), json);
+        let mcp = json!({
+            "name": "look", "title": "Look", "description": "Looks.",
+            "inputSchema": {"type": "object", "properties": {"at": {"type": "string"}}},
+            "outputSchema": {"type": "object"},
+            "annotations": {"readOnlyHint": true},
+        });
+        let declaration = Declaration::parse(&mcp).unwrap();
+        assert_eq!(declaration.form, SchemaForm::JsonSchema);
+        assert!(declaration.response.is_some());
+        let want = json!({
+            "name": "look", "description": "Looks.", "parametersJsonSchema": mcp["inputSchema"],
+            "title": "Look", "annotations": {"readOnlyHint": true},
+        });
+        assert_eq!(declaration.to_json(), want);
+    }
+
+    #[test]
     fn invalid_declarations_name_the_fault() {
         for (json, want) in [
             (json!([]), "it is not an object"),
@@ -150,7 +205,6 @@ mod tests {
             (json!({"name": ""}), "its `name` is empty"),
             (json!({"name": 1}), "`name` is not a string"),
             (json!({"name": "a", "parameters": []}), "`parameters` is not an object"),
-            (json!({"name": "a", "behaviour": "x"}), "unknown member `behaviour`"),
             (
                 json!({"name": "a", "parameters": {}, "parametersJsonSchema": {}}),
                 "`parametersJsonSchema` is given in two forms",

@@ -1,5 +1,6 @@
 //! Tools.
 
+use std::any::Any;
 use std::fmt;
 use std::fmt::Display;
 use std::future::Future;
@@ -9,7 +10,6 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolgate_core::canon::{Function, Loss, SchemaForm, ToolName};
 use toolgate_core::json::{Raw, Text};
@@ -18,7 +18,7 @@ use toolgate_core::schema::Checker;
 use super::bind::bind;
 use super::declaration::Declaration;
 use super::schema::{is_empty_object, schema_of};
-use super::{BadDeclaration, Context, IntoOutput, Output, ToolError};
+use super::{BadDeclaration, Context, IntoOutput, Output, ToolArgument, ToolError};
 
 /// A function that the model may call.
 ///
@@ -72,7 +72,7 @@ impl Tool {
         run: F,
     ) -> Self
     where
-        A: JsonSchema + DeserializeOwned + Send + 'static,
+        A: ToolArgument + Send + 'static,
         F: Fn(A, Context) -> R + Send + Sync + 'static,
         R: Future<Output = Result<T, E>> + Send + 'static,
         T: IntoOutput + 'static,
@@ -85,8 +85,10 @@ impl Tool {
 
     /// Creates a tool from a Gemini declaration and a closure.
     ///
-    /// The declaration has `name`, `description`, and either `parametersJsonSchema` (any JSON
-    /// Schema) or `parameters` (Gemini's own form). Arguments of the model that do not fit are reported
+    /// The declaration has `name`, `description`, and either `parametersJsonSchema` (any JSON Schema),
+    /// `parameters` (Gemini's own form), or `inputSchema` (MCP's form of a tool). Members that are not
+    /// known here, such as `behavior` and MCP's `annotations`, are kept in
+    /// [`declaration`](Self::declaration). Arguments of the model that do not fit are reported
     /// back to it. Arguments from [`Toolset::call`](crate::Toolset::call) or
     /// [`Decision::Change`](crate::Decision::Change) are not checked; the closure must.
     pub fn from_json<F, R, T, E>(declaration: &Value, run: F) -> Result<Self, BadDeclaration>
@@ -152,6 +154,30 @@ impl Tool {
         &self.declaration.description
     }
 
+    /// Declaration in Gemini's form, before the schema is adapted to a model:
+    /// [`Client::preview`](crate::Client::preview) shows what is sent.
+    ///
+    /// ```
+    /// use toolgate::{FunctionTool as _, tool};
+    ///
+    /// /// Adds two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// let declaration = add::tool().declaration();
+    /// assert_eq!(declaration["name"], "add");
+    /// assert_eq!(declaration["parametersJsonSchema"]["required"], serde_json::json!(["a", "b"]));
+    /// ```
+    pub fn declaration(&self) -> Value {
+        let mut json = self.declaration.to_json();
+        if let Some(response) = self.response.as_ref().and_then(Raw::to) {
+            json[self.declaration.response_key()] = response;
+        }
+        json
+    }
+
     /// Schema of the arguments; `None` if there are none.
     pub fn parameters(&self) -> Option<Value> {
         self.declaration.parameters.as_ref().and_then(Raw::to)
@@ -169,7 +195,7 @@ impl Tool {
 
     pub(crate) fn bound<A, F, R>(name: &str, description: &str, run: F) -> Self
     where
-        A: JsonSchema + DeserializeOwned + Send + 'static,
+        A: ToolArgument + Send + 'static,
         F: Fn(A, Context) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Output, ToolError>> + Send + 'static,
     {
@@ -260,6 +286,15 @@ fn parameters<A: JsonSchema>() -> Option<(Raw<'static>, SchemaForm)> {
     Raw::of(&schema).map(|raw| (raw, SchemaForm::JsonSchema))
 }
 
-fn converted<T: IntoOutput, E: Display>(result: Result<T, E>) -> Result<Output, ToolError> {
-    super::returns::OfResult.convert(result)
+/// Converts the result of a closure. A [`ToolError`] stays what it is.
+fn converted<T, E>(result: Result<T, E>) -> Result<Output, ToolError>
+where
+    T: IntoOutput,
+    E: Display + 'static,
+{
+    let result = result.map_err(|error| {
+        let own = (&error as &dyn Any).downcast_ref::<ToolError>().cloned();
+        own.unwrap_or_else(|| ToolError::Failed(format!("{error:#}")))
+    });
+    result.and_then(IntoOutput::into_output)
 }

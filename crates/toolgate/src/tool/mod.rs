@@ -12,8 +12,9 @@ mod schema;
 pub use context::Context;
 pub use declaration::BadDeclaration;
 pub use definition::{FunctionTool, Tool, ToolProvider};
-pub use error::ToolError;
+pub use error::{Abort, ToolError};
 pub use output::{IntoOutput, Output};
+pub use schema::ToolArgument;
 
 pub(crate) use bind::bind;
 pub(crate) use context::State;
@@ -21,5 +22,7 @@ pub(crate) use definition::Handler;
 pub(crate) use output::inline_media;
 pub(crate) use returns::panic_message;
 #[doc(hidden)]
-pub use returns::{Fallible, Infallible, OfResult, OfValue, blocking, tool};
+pub use returns::{
+    Fallible, Infallible, OfResult, OfToolResult, OfValue, Returned, blocking, tool,
+};
 pub(crate) use schema::schema_of;

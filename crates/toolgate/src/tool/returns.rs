@@ -1,17 +1,30 @@
 //! Support for the code that `#[tool]` generates.
 //!
 //! A function may return a value or a `Result`, under any name: `io::Result`, `anyhow::Result`. A macro
-//! sees only names, so method resolution decides: [`Fallible`] matches a `Result` directly,
-//! [`Infallible`] matches every other type with one more reference.
+//! sees only names, so method resolution on `&Returned<T>` decides, in this order:
+//!
+//! | value | method | error |
+//! |---|---|---|
+//! | `Result<_, ToolError>` | of `Returned` itself | stays what it is |
+//! | any other `Result` | of [`Fallible`] | becomes text |
+//! | everything else | of [`Infallible`], with one more reference | |
 
 use std::any::Any;
 use std::fmt::Display;
 use std::future::Future;
 
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use super::{Context, IntoOutput, Output, Tool, ToolArgument, ToolError};
 
-use super::{Context, IntoOutput, Output, Tool, ToolError};
+/// Return value of a tool.
+#[derive(Clone, Copy, Debug)]
+pub struct Returned<T>(pub T);
+
+impl<T> Returned<Result<T, ToolError>> {
+    /// Selects the conversion that keeps the error.
+    pub fn __toolgate_returns(&self) -> OfToolResult {
+        OfToolResult
+    }
+}
 
 /// Implemented for `Result`.
 pub trait Fallible {
@@ -21,7 +34,7 @@ pub trait Fallible {
     }
 }
 
-impl<T, E> Fallible for Result<T, E> {}
+impl<T, E> Fallible for Returned<Result<T, E>> {}
 
 /// Implemented for references to any type.
 pub trait Infallible {
@@ -31,7 +44,18 @@ pub trait Infallible {
     }
 }
 
-impl<T> Infallible for &T {}
+impl<T> Infallible for &Returned<T> {}
+
+/// Conversion of a `Result` with this crate's error.
+#[derive(Clone, Copy, Debug)]
+pub struct OfToolResult;
+
+impl OfToolResult {
+    /// Converts to an output.
+    pub fn convert<T: IntoOutput>(self, value: Result<T, ToolError>) -> Converted {
+        value.and_then(IntoOutput::into_output)
+    }
+}
 
 /// Conversion of a `Result`.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +88,7 @@ type Converted = Result<Output, ToolError>;
 /// Creates the tool of a function.
 pub fn tool<A, F, R>(name: &str, description: &str, run: F) -> Tool
 where
-    A: JsonSchema + DeserializeOwned + Send + 'static,
+    A: ToolArgument + Send + 'static,
     F: Fn(A, Context) -> R + Send + Sync + 'static,
     R: Future<Output = Converted> + Send + 'static,
 {

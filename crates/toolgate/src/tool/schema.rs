@@ -2,7 +2,21 @@
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+/// Type of a tool's argument: parsed from the model's JSON, and described to it by a JSON Schema.
+///
+/// Implemented for every type that derives `serde::Deserialize` and `schemars::JsonSchema`;
+/// `toolgate::schemars` is the version that counts.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a tool",
+    label = "cannot be parsed from JSON, or has no JSON Schema",
+    note = "derive `serde::Deserialize` and `schemars::JsonSchema` for it; `toolgate::schemars` is the version of schemars to use"
+)]
+pub trait ToolArgument: JsonSchema + DeserializeOwned {}
+
+impl<T: JsonSchema + DeserializeOwned> ToolArgument for T {}
 
 /// JSON Schema of a type for the model: subschemas inlined, except for recursive types, and without
 /// the name of the Rust type.

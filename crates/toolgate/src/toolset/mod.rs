@@ -5,5 +5,6 @@ mod run;
 mod server;
 mod set;
 
-pub(crate) use run::{Finished, Invocation};
+pub(crate) use run::Job;
+pub use run::{Executed, Execution};
 pub use set::Toolset;

@@ -7,12 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::{Mutex, Semaphore};
 use toolgate_core::canon::{self, ServerTool, ToolName};
-use toolgate_core::json::Raw;
 use toolgate_core::tool_loop::{Owner, Tools};
 
-use super::Invocation;
 use super::cache::Cache;
-use crate::Cancel;
+use crate::Call;
 use crate::tool::{FunctionTool, Output, State, Tool, ToolError, ToolProvider};
 
 /// Set of tools for a request or a conversation.
@@ -140,11 +138,9 @@ impl Toolset {
         self.tools.is_empty() && self.servers.is_empty()
     }
 
-    /// Runs a tool as if the model had called it.
+    /// Runs a tool as if the model had called it. [`execute`](Self::execute) takes the call's id too.
     pub async fn call(&self, name: &str, arguments: &Value) -> Result<Output, ToolError> {
-        let arguments = Raw::of(arguments).unwrap_or_else(Raw::empty_object);
-        let call = Invocation { id: String::new(), tool: name.to_owned(), arguments };
-        self.run(&call, &Cancel::new()).await.result
+        self.execute(&Call::new("", name, arguments)).await.result
     }
 
     /// Replaces the cache that is shared with clones.

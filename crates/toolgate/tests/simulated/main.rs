@@ -9,11 +9,12 @@ mod history;
 mod mixed;
 mod repair;
 mod replay;
+mod saved;
 mod steering;
+mod steps;
 mod streaming;
 mod structured;
 mod surface;
 mod tools;
 
-#[path = "../support/sim.rs"]
 mod support;

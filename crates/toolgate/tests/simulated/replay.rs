@@ -4,7 +4,7 @@ use serde_json::json;
 use toolgate::{CallResult, Client, FunctionTool as _, Message, Request, Toolset};
 use toolgate_sim::{Script, Sim, SimConfig};
 
-use crate::support::{InProcess, clean, client, last};
+use crate::support::{clean, client, last};
 use crate::tools::{clock, weather};
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn r66_arguments_that_are_streamed_in_pieces_are_run_too() {
         .vertex("p", "global")
         .token("a token".to_owned())
         .base_url("http://simulator")
-        .transport(InProcess(sim.clone()))
+        .transport(sim.clone())
         .build()
         .unwrap();
     let request = Request::new("Go.")

@@ -31,7 +31,9 @@ fn script() -> Script {
 async fn r075_calls_are_run_and_the_answer_is_streamed() {
     let (client, sim) = client(script());
     let tools = Toolset::new().with::<weather>().with::<clock>();
-    let seen = events(client.stream(Request::new("Go.").tools(tools))).await;
+    let mut seen = events(client.stream(Request::new("Go.").tools(tools))).await;
+    // Concurrent calls end in any order.
+    seen[5..7].sort();
     assert_eq!(
         seen,
         [
@@ -39,9 +41,9 @@ async fn r075_calls_are_run_and_the_answer_is_streamed() {
             "text \"Let me \"",
             "text \"look.\"",
             "start weather({\"city\":\"Oslo\"})",
-            "end weather \"22 °C in Oslo\"",
             "start clock({})",
             "end clock \"noon\"",
+            "end weather \"22 °C in Oslo\"",
             "round 2",
             "text \"22 °C \"",
             "text \"at noon.\"",

@@ -25,8 +25,10 @@ const JSON: &str = r#"{"city": "Oslo", "degrees": 22}"#;
 #[tokio::test]
 async fn answers_are_parsed_into_types() {
     let (client, sim) = client(Script::new().text(JSON));
-    let read: Report = client.generate_as("Weather in Oslo?").await.unwrap();
-    assert_eq!(read, report());
+    let read = client.generate_as::<Report>("Weather in Oslo?").await.unwrap();
+    assert_eq!((&read.value, read.degrees), (&report(), 22));
+    assert!(read.response.usage().total.is_some());
+    assert_eq!(read.response.history().len(), 1);
     let config = &last(&sim)["generationConfig"];
     assert_eq!(config["responseMimeType"], "application/json");
     assert_eq!(config["responseJsonSchema"]["properties"]["degrees"]["description"], "In °C.");
@@ -39,7 +41,7 @@ async fn json_output_with_tools() {
         let script = Script::new().call("weather", json!({"city": "Oslo"})).finish().text(JSON);
         let (client, sim) = client(script);
         let request = Request::new("Go.").model(model).tools(Toolset::new().with::<weather>());
-        assert_eq!(client.generate_as::<Report>(request).await.unwrap(), report(), "{model}");
+        assert_eq!(client.generate_as::<Report>(request).await.unwrap().value, report(), "{model}");
         clean(&sim, 2);
     }
 }
@@ -58,7 +60,7 @@ async fn json_output_with_tools_on_models_without_support() {
 
     let script = script.call(answer, json!({"city": "Oslo", "degrees": 22})).finish();
     let (client, sim) = crate::support::client(script);
-    assert_eq!(client.generate_as::<Report>(request).await.unwrap(), report());
+    assert_eq!(client.generate_as::<Report>(request).await.unwrap().value, report());
     clean(&sim, 2);
 }
 
@@ -93,8 +95,35 @@ async fn structured_answers_after_returned_calls() {
 async fn a_chat_answers_in_json_and_then_in_text() {
     let (client, sim) = client(Script::new().text(JSON).finish().text("You are welcome."));
     let mut chat = client.chat(Request::default());
-    assert_eq!(chat.send_as::<Report>("Weather?").await.unwrap(), report());
+    assert_eq!(chat.send_as::<Report>("Weather?").await.unwrap().value, report());
     assert_eq!(chat.send("Thanks.").await.unwrap().text(), "You are welcome.");
     assert!(last(&sim)["generationConfig"].get("responseMimeType").is_none());
     clean(&sim, 2);
+}
+
+#[tokio::test]
+async fn d9_the_model_is_told_why_its_answer_does_not_parse() {
+    let wrong = r#"{"city": "Oslo", "degrees": "warm"}"#;
+    let script = Script::new().text(wrong).finish().text("No idea.").finish().text(JSON);
+    for in_chat in [false, true] {
+        let (client, sim) = client(script.clone());
+        let request = Request::default().output_retries(2);
+        let read = match in_chat {
+            true => client.chat(request).send_as::<Report>("Weather?").await.unwrap(),
+            false => client.generate_as::<Report>(request.user("Weather?")).await.unwrap(),
+        };
+        assert_eq!(read.value, report());
+        assert_eq!(read.response.requests(), 3);
+        let told = sim.requests()[1].json()["contents"][2]["parts"][0]["text"].clone();
+        let told = told.as_str().unwrap();
+        assert!(told.contains("degrees: invalid type: string \"warm\", expected i32"), "{told}");
+        let total = read.response.usage().total.unwrap();
+        assert!(total > read.response.answer().finish.usage.total.unwrap());
+        clean(&sim, 3);
+    }
+    let (client, sim) = client(script);
+    let request = Request::new("Weather?").output_retries(1);
+    let error = client.generate_as::<Report>(request).await.unwrap_err();
+    assert!(matches!(error, Error::Output { .. }), "{error}");
+    assert_eq!(sim.counters().requests, 2);
 }

@@ -56,7 +56,7 @@ async fn canonical_requests_are_accepted() {
     let plain = Plain {
         turns: vec![Turn { role: Role::User, parts: vec![Part::text(Text::new("Hi."))] }],
         settings: Settings { top_k: Some(3.0), ..Settings::default() },
-        gemini: vec![("serviceTier", Raw::of("flex").unwrap())],
+        gemini: vec![("serviceTier".into(), Raw::of("flex").unwrap())],
         model: "gemini-2.5-flash".into(),
         ..Plain::default()
     };
@@ -146,4 +146,53 @@ async fn r022_none_forbids_calls() {
     client.generate(request).await.unwrap();
     assert_eq!(last(&sim)["toolConfig"]["functionCallingConfig"]["mode"], "NONE");
     clean(&sim, 1);
+}
+
+#[tokio::test]
+async fn d8_a_preview_is_what_is_sent() {
+    let (client, sim) = client(Script::new().text("Ok."));
+    let request = Request::new("Hi.")
+        .tools(Toolset::new().with::<crate::tools::weather>())
+        .top_p(0.5)
+        .top_k(7)
+        .field(String::from("serviceTier"), &json!("flex"));
+    let preview = client.preview(request.clone()).unwrap();
+    assert_eq!(sim.counters().requests, 0);
+    client.generate(request).await.unwrap();
+    assert_eq!(preview.body, last(&sim));
+    assert!(preview.url.ends_with("/v1beta/models/gemini-3.6-flash:generateContent"));
+    assert_eq!(preview.body["serviceTier"], "flex");
+    assert!(
+        preview.losses.is_empty() || !preview.losses.iter().any(|loss| loss.at == "serviceTier")
+    );
+    let two = Toolset::new().with::<crate::tools::weather>().with::<crate::tools::weather>();
+    assert!(client.preview(Request::new("Hi.").tools(two)).is_err());
+}
+
+#[tokio::test]
+async fn d12_media_of_the_model_are_bytes() {
+    let part = json!({"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}});
+    let (client, _sim) = client(Script::new().part(part).text("A picture."));
+    let answer = client.generate("Draw.").await.unwrap();
+    let media: Vec<_> = answer.media().collect();
+    assert_eq!(media[0].mime(), Some("image/png"));
+    assert_eq!(media[0].bytes().unwrap(), b"\x89PNG");
+    let shown = serde_json::to_value(&answer).unwrap();
+    assert_eq!(shown["media"][0]["data"], "iVBORw==");
+    assert_eq!(shown["text"], "A picture.");
+    assert_eq!(shown["finishReason"], "STOP");
+    assert!(shown["usage"]["totalTokenCount"].is_u64(), "{shown}");
+    assert_eq!(shown["history"][0]["role"], "model");
+}
+
+/// A test whose script does not fit fails at once: no retry can help.
+#[tokio::test]
+async fn d4_an_unmet_expectation_is_not_retried() {
+    let expect = toolgate_sim::Expect { contains: Some("Bern".into()), ..Default::default() };
+    let (client, sim) = client(Script::new().expect(expect).text("Ok."));
+    let error = client.generate("Oslo?").await.unwrap_err();
+    assert!(error.to_string().contains("turn 1 of the script expects `Bern`"), "{error}");
+    assert!(!error.is_retryable());
+    assert_eq!(sim.counters().requests, 1);
+    assert_eq!(sim.unused_turns(), [1]);
 }

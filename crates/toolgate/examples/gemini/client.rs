@@ -1,4 +1,4 @@
-//! Gemini if the environment configures it, otherwise the simulator with a script.
+//! Choice between Gemini and the simulator.
 
 use std::error::Error;
 
