@@ -1,23 +1,23 @@
-//! `toolgate check-tools`: what Gemini will make of these tools.
+//! `toolgate check-tools`: how Gemini will see a set of tools.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use toolgate_core::gemini::upstream::alias;
 use toolgate_core::schema::Emit;
 use toolgate_core::schema::report::{Options, Report, check, json_for_terminal, render};
+use toolgate_core::upstream::generate_content::alias;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CheckToolsArgs {
     /// Files with tools in any dialect's form, or an MCP tools/list result; `-` for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// For programs: one JSON report a file, in a list
+    /// Print a JSON list with one report per file
     #[arg(long)]
     json: bool,
-    /// Which form of schema the target takes
+    /// Form of schema that the target accepts
     #[arg(long, default_value = "json-schema")]
     schema: Form,
 }
@@ -32,7 +32,7 @@ enum Form {
     ParametersVertex,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &CheckToolsArgs) -> Result<ExitCode> {
     let emit = match args.schema {
         Form::JsonSchema => Emit::JsonSchema,
         Form::Parameters => Emit::ParametersDeveloper,

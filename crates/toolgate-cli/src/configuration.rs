@@ -1,6 +1,6 @@
-//! Which configuration file is read.
+//! Search for the configuration file.
 //!
-//! `--config FILE`, else the variable `TOOLGATE_CONFIG`, else the file in the user's configuration
+//! `--config FILE`, then the variable `TOOLGATE_CONFIG`, then the file in the user's configuration
 //! folder. A file in the current folder is never read by itself: a cloned repository could name an
 //! upstream of its own there, which would get the user's keys and prompts.
 
@@ -56,7 +56,7 @@ pub(crate) fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
     Ok(user_config_file(&variable).filter(|path| path.exists()))
 }
 
-/// Returns what to tell the user about a file in the current folder that is not read.
+/// Returns a warning about a file in the current folder that is not read.
 pub(crate) fn ignored_file(read: Option<&Path>) -> Option<String> {
     let here = Path::new(FILE_NAME).canonicalize().ok()?;
     let read = read.and_then(|path| path.canonicalize().ok());

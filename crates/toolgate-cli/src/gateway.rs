@@ -24,13 +24,13 @@ const MAX_PROOF_BYTES: u64 = 16 << 10;
 
 /// Starts a gateway. The simulator is in this process and opens no port.
 pub(crate) async fn start(config: Config, identity: Option<IdentitySecret>) -> Result<Running> {
-    // Nothing can ask it what it was sent, so it keeps no prompts.
+    // No endpoint shows the requests of this simulator, so it stores none.
     let sim = Sim::new(SimConfig { keep_requests: 0, ..SimConfig::default() });
     let simulator = Some(Embedded::new(move || sim.connect()));
     Ok(start_with(config, Options { simulator, identity, calm: give_back }).await?)
 }
 
-/// What listens on an address.
+/// Listener on an address.
 #[derive(Debug)]
 pub(crate) enum Listener {
     /// Nothing.
@@ -42,11 +42,11 @@ pub(crate) enum Listener {
         /// Verified description of the gateway.
         identity: Identity,
     },
-    /// Something that is not a gateway of this user, as far as can be told.
+    /// A program that has not proved to be a gateway of this user.
     Unproven,
 }
 
-/// Finds out what listens on `addr`. Nothing but a random nonce is sent.
+/// Identifies the listener on `addr`. Only a random nonce is sent.
 pub(crate) async fn look(addr: SocketAddr, folder: Option<&Private>) -> Listener {
     let Ok(Ok(stream)) = timeout(CONNECT_TIMEOUT, TcpStream::connect(addr)).await else {
         return Listener::None;

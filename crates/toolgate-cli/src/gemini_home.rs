@@ -1,9 +1,9 @@
-//! A home for gemini-cli in which it has chosen to log in with a key.
+//! Temporary home for Gemini CLI in which API-key authentication is selected.
 //!
-//! Without that choice it refuses a base URL, and only its settings file can make the choice. A file
-//! for the whole system would have to belong to root; so it gets a home of its own
-//! (`GEMINI_CLI_HOME`) for this run. Everything in it is the user's, by links, but for the settings,
-//! which are a copy. What the run leaves there beside links goes to the user's at its end.
+//! Gemini CLI refuses a base URL without that selection, and only its settings file can make it. A
+//! system-wide settings file must belong to root, so the run has a home of its own (`GEMINI_CLI_HOME`). It
+//! links to everything in the user's folder except the settings, which are a copy. New files of the run
+//! are copied to the user's folder at its end.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};
@@ -15,15 +15,15 @@ use serde_json::{Map, Value, json};
 
 use crate::state::random_hex;
 
-/// Where gemini-cli keeps everything, in a home.
+/// Folder of Gemini CLI in a home.
 const FOLDER: &str = ".gemini";
 const SETTINGS: &str = "settings.json";
-/// What shall outlive the run: sessions, and what it needs to take changes back.
+/// Folders that outlive the run: sessions and undo history.
 const KEPT: [&str; 2] = ["tmp", "history"];
-/// The choice.
+/// Authentication type.
 const KEY: &str = "gemini-api-key";
 
-/// A home for one run, gone when dropped.
+/// A home for one run, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) path: PathBuf,
@@ -31,7 +31,7 @@ pub(crate) struct Home {
     own: PathBuf,
 }
 
-/// A home for one run beside the user's own; `None` where that will do.
+/// Creates a home for one run; `None` if the user's own has the right settings.
 pub(crate) fn prepare(home: &Path) -> Result<Option<Home>> {
     let own = home.join(FOLDER);
     let settings = settings(&own);
@@ -41,7 +41,7 @@ pub(crate) fn prepare(home: &Path) -> Result<Option<Home>> {
     }
     let name = format!("toolgate-run-{}", random_hex()?);
     let new_home = std::env::temp_dir().join(name);
-    // The settings may hold secrets, and nobody else may have made the folder.
+    // The settings may hold secrets, so the folder must be new and private.
     DirBuilder::new()
         .mode(0o700)
         .create(&new_home)
@@ -61,14 +61,17 @@ impl Drop for Home {
         let _ = fs::remove_file(folder.join(SETTINGS));
         if let Err(error) = bring_back(&folder, &self.own) {
             let (folder, own) = (folder.display(), self.own.display());
-            let _ = writeln!(io::stderr(), "warning: {folder} stays, not all is in {own}: {error}");
+            let _ = writeln!(
+                io::stderr(),
+                "warning: {folder} is kept, not all of it could be copied to {own}: {error}"
+            );
             return;
         }
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Copies what is no link to the user's own folder.
+/// Copies new files to the user's own folder.
 fn bring_back(folder: &Path, own: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -83,18 +86,18 @@ fn bring_back(folder: &Path, own: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The user's settings; none where there are none that can be read.
+/// Returns the user's settings; empty if they cannot be read.
 fn settings(folder: &Path) -> Map<String, Value> {
     let path = folder.join(SETTINGS);
     let Ok(text) = fs::read_to_string(&path) else { return Map::new() };
     serde_json::from_str(&text).unwrap_or_else(|error| {
         let path = path.display();
-        let _ = writeln!(io::stderr(), "warning: {path} is not used: {error}");
+        let _ = writeln!(io::stderr(), "warning: {path} cannot be read and is ignored: {error}");
         Map::new()
     })
 }
 
-/// The settings with the choice made.
+/// Returns the settings with API-key authentication.
 fn with_key(mut settings: Map<String, Value>) -> Value {
     let mut inside = &mut settings;
     for name in ["security", "auth"] {
@@ -109,7 +112,7 @@ fn with_key(mut settings: Map<String, Value>) -> Value {
     Value::Object(settings)
 }
 
-/// Links to everything in the user's folder but the settings.
+/// Links to everything in the user's folder except the settings.
 fn link(own: &Path, folder: &Path) -> io::Result<()> {
     for name in KEPT {
         fs::create_dir_all(own.join(name))?;

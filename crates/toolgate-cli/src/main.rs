@@ -8,12 +8,16 @@ use clap::{Parser, Subcommand};
 mod agent;
 mod banner;
 mod check_tools;
+mod codex_models;
 mod configuration;
 mod gateway;
 mod gemini_home;
 mod memory;
+mod models;
 mod run;
 mod serve;
+mod setup;
+mod setup_table;
 mod sim;
 mod state;
 mod translate;
@@ -28,17 +32,19 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what Gemini will make of these tools
-    CheckTools(check_tools::Args),
+    /// Report how Gemini will see a set of tools
+    CheckTools(check_tools::CheckToolsArgs),
     /// Start a coding agent on the gateway
-    Run(run::Args),
+    Run(run::RunArgs),
     /// Run the gateway
-    Serve(serve::Args),
+    Serve(serve::ServeArgs),
+    /// Print the settings of a client that uses the gateway; without a name, list the clients
+    Setup(setup::SetupArgs),
     /// Run the simulator: a strict Gemini without Google
-    Sim(sim::Args),
+    Sim(sim::SimArgs),
     /// Translate one body or recorded stream between dialects, from standard input
     #[command(subcommand)]
-    Translate(translate::Args),
+    Translate(translate::TranslateArgs),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +54,7 @@ fn main() -> ExitCode {
         Command::CheckTools(args) => check_tools::run(args),
         Command::Run(args) => run::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Setup(args) => setup::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Translate(args) => translate::run(args),
     };

@@ -1,4 +1,4 @@
-//! Where memory comes from, and when it goes back.
+//! Memory allocator.
 
 /// A request is many small pieces that live on one thread, and bodies of up to megabytes that come
 /// and go: the system's allocator locks for the former and gives the latter back page by page. The
@@ -8,8 +8,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The option's number in mimalloc's own list, which has no name for it in Rust.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-/// How many milliseconds freed memory waits to be used again: bodies of megabytes follow each other, and
-/// what was given back must be cleared again by the system.
+/// Delay in milliseconds before freed memory is returned to the system: bodies of megabytes follow each
+/// other, and the system must clear returned memory again.
 const KEPT: std::ffi::c_long = 1000;
 
 /// Keeps freed memory for the next request. To be called at the start.

@@ -1,9 +1,8 @@
 //! `toolgate run claude|codex|gemini`: the agent on the gateway, its own configuration untouched.
 //!
-//! A gateway that runs already is used only if it proves to be this user's, and asks the upstream
-//! that this user's configuration names. Otherwise `run` starts a gateway of its own, on a port that
-//! the system chooses. Agents get a client key or this user's token, not the Gemini key: the key stays
-//! with the gateway.
+//! A running gateway is used only if it proves to be this user's and has the upstream of this user's
+//! configuration. Otherwise `run` starts a gateway of its own, on a port that the system chooses. Agents
+//! get a client key or this user's token, not the Gemini key: the key stays with the gateway.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -21,24 +20,24 @@ use crate::gateway::{self, Listener, look};
 use crate::state::{Private, random_hex};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Which agent
+pub(crate) struct RunArgs {
+    /// Agent to start
     agent: Agent,
-    /// The model that it shall ask for
+    /// Model that the agent asks for
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// The program, where it is not on the path under its usual name
+    /// Program to start [default: the agent's usual name, found on the path]
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Use this gateway, whatever it is; it gets your client key or Gemini key [default: your running
+    /// Use this gateway without a proof; it gets your client key or Gemini key [default: your running
     /// gateway, or one started for this run]
     #[arg(long, value_name = "URL")]
     gateway: Option<String>,
-    /// The gateway's configuration file [default: $TOOLGATE_CONFIG, or
-    /// ~/.config/toolgate/toolgate.toml where it exists]
+    /// Configuration file of the gateway [default: $TOOLGATE_CONFIG, or
+    /// ~/.config/toolgate/toolgate.toml if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What the agent is given
+    /// Arguments for the agent
     #[arg(last = true)]
     args: Vec<String>,
 }
@@ -47,15 +46,17 @@ pub(crate) struct Args {
 struct Chosen {
     url: String,
     key: String,
-    /// What answers, for people.
+    /// Description of the upstream.
     upstream: String,
-    /// How the gateway was chosen, for people.
+    /// Reason for the choice.
     how: &'static str,
-    /// Started for this run, with the guard that flushes its log.
+    /// Hint at the password of the dashboard; `None` if it needs none.
+    password: Option<String>,
+    /// Gateway that was started for this run, with the guard that flushes its log.
     own: Option<(Running, LogGuard)>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let Loaded { config, file } = load(args.config.as_deref(), &[])?;
     if let Some(message) = ignored_file(file.as_deref()) {
         warn(&message);
@@ -77,16 +78,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 None => own(args, &config, folder.as_ref()).await?,
             },
         };
-        let Chosen { url, key, upstream, how, own } = chosen;
-        let model = args.model.as_deref().or_else(|| args.agent.default_model());
+        let Chosen { url, key, upstream, how, password, own } = chosen;
+        let models = args.agent.models(&config, args.model.as_deref());
+        let password = password.map(|hint| format!(" ({hint})")).unwrap_or_default();
         let _ = writeln!(
             std::io::stderr(),
-            "toolgate: {} on {upstream}, model {}, gateway {url} ({how})",
+            "toolgate: {} on {upstream}, model {models}, gateway {url} ({how}), dashboard {url}/{password}",
             args.agent.name(),
-            model.unwrap_or("as the agent asks"),
         );
         let launch = Launch {
             agent: args.agent,
+            config: &config,
             model: args.model.as_deref(),
             program: args.program.as_deref(),
             args: &args.args,
@@ -104,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// Names what answers.
+/// Describes the upstream of a gateway.
 fn upstream(identity: &Identity) -> String {
     match identity.upstream.as_str() {
         "simulator" => {
@@ -114,12 +116,12 @@ fn upstream(identity: &Identity) -> String {
     }
 }
 
-/// The first of the keys, as it is.
+/// The first key in plain text.
 fn first(keys: &[Secret]) -> Option<String> {
     keys.first().map(|key| key.expose().to_owned())
 }
 
-/// The key to present to a gateway of this user that wants `access`.
+/// The key for a gateway of this user that requires `access`.
 fn key_for(access: Access, config: &Config, folder: Option<&Private>) -> Result<Option<String>> {
     match access {
         Access::ClientKey => Ok(first(&config.clients.keys)),
@@ -128,8 +130,8 @@ fn key_for(access: Access, config: &Config, folder: Option<&Private>) -> Result<
     }
 }
 
-/// The key that this user's agents present. State belongs to it, so it is the same for every run,
-/// as long as there is a folder to keep it in.
+/// Returns the key of this user's agents. Stored sessions belong to it, so it is the same for every run if
+/// there is a state folder.
 fn token(folder: Option<&Private>) -> Result<String> {
     match folder {
         Some(folder) => folder.client_token(),
@@ -137,7 +139,7 @@ fn token(folder: Option<&Private>) -> Result<String> {
     }
 }
 
-/// The gateway that the user names. It is asked what it is, where it can be; it is used in any case.
+/// The gateway that the user names. It is used with or without a proof.
 async fn given(url: &str, config: &Config, folder: Option<&Private>) -> Result<Chosen> {
     let url = url.trim_end_matches('/').to_owned();
     let listener = match url.strip_prefix("http://").map(str::parse::<SocketAddr>) {
@@ -148,19 +150,21 @@ async fn given(url: &str, config: &Config, folder: Option<&Private>) -> Result<C
         && let Some(key) = key_for(identity.access, config, folder)?
     {
         let upstream = upstream(&identity);
-        return Ok(Chosen { url, key, upstream, how: "--gateway, yours", own: None });
+        let password = password(identity.access, config, folder);
+        return Ok(Chosen { url, key, upstream, how: "--gateway, yours", password, own: None });
     }
     let key = first(&config.clients.keys).or_else(|| first(&config.upstream.auth.api_keys));
     Ok(Chosen {
         url,
         key: key.unwrap_or_else(|| "toolgate".to_owned()),
-        upstream: "an upstream that is not known here".to_owned(),
+        upstream: "an unknown upstream".to_owned(),
         how: "--gateway, not verified",
+        password: None,
         own: None,
     })
 }
 
-/// A gateway that runs where this user's listens, if it is this user's and does what is wanted.
+/// The gateway that runs on the configured address, if it is this user's and has the same upstream.
 async fn running(config: &Config, folder: Option<&Private>) -> Result<Option<Chosen>> {
     let addr = config.listen;
     if addr.port() == 0 {
@@ -191,11 +195,12 @@ async fn running(config: &Config, folder: Option<&Private>) -> Result<Option<Cho
         return Ok(None);
     };
     let (url, upstream) = (format!("http://{addr}"), upstream(&identity));
-    Ok(Some(Chosen { url, key, upstream, how: "already running", own: None }))
+    let password = password(identity.access, config, folder);
+    Ok(Some(Chosen { url, key, upstream, how: "already running", password, own: None }))
 }
 
-/// A gateway for this run. It takes the configured client keys, or this user's token and nothing else.
-async fn own(args: &Args, config: &Config, folder: Option<&Private>) -> Result<Chosen> {
+/// Starts a gateway for this run. It accepts the configured client keys, or only this user's token.
+async fn own(args: &RunArgs, config: &Config, folder: Option<&Private>) -> Result<Chosen> {
     if config.access() == Access::GeminiKey {
         bail!("no Gemini key: set GEMINI_API_KEY, or upstream.api_keys in the configuration file");
     }
@@ -207,10 +212,25 @@ async fn own(args: &Args, config: &Config, folder: Option<&Private>) -> Result<C
     if config.clients.keys.is_empty() {
         flags.push(("clients.keys", "toolgate run", key.as_str()));
     }
+    let password = password(Access::ClientKey, config, folder);
     let config = load(args.config.as_deref(), &flags)?.config;
     let log = start_log(&config)?;
     let upstream = upstream(&Identity::of(&config));
     let running = gateway::start(config, None).await?;
     let url = format!("http://{}", running.addr);
-    Ok(Chosen { url, key, upstream, how: "started for this run", own: Some((running, log)) })
+    let own = Some((running, log));
+    Ok(Chosen { url, key, upstream, how: "started for this run", password, own })
+}
+
+/// Returns a hint at the password of a gateway's dashboard.
+fn password(access: Access, config: &Config, folder: Option<&Private>) -> Option<String> {
+    match access {
+        Access::Open | Access::GeminiKey => None,
+        Access::ClientKey if !config.clients.keys.is_empty() => {
+            Some("password: a client key".to_owned())
+        }
+        Access::ClientKey => {
+            folder.map(|folder| format!("password in {}", folder.token_path().display()))
+        }
+    }
 }

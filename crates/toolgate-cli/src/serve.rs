@@ -19,14 +19,14 @@ use crate::gateway;
 use crate::state::{Private, Published, random};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Where to listen; port 0 lets the system choose
+pub(crate) struct ServeArgs {
+    /// Address to listen on; port 0 lets the system choose
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
-    /// developer, vertex or sim
+    /// Upstream: developer, vertex or sim
     #[arg(long, value_name = "KIND")]
     pub(crate) upstream: Option<String>,
-    /// Another server that speaks Gemini
+    /// URL of another server with the Gemini API
     #[arg(long, value_name = "URL")]
     pub(crate) upstream_url: Option<String>,
     /// The gateway's own Gemini key. Other users can see it in the process list: prefer
@@ -36,14 +36,14 @@ pub(crate) struct Args {
     /// A file with the gateway's own Gemini keys, one a line
     #[arg(long, value_name = "FILE")]
     pub(crate) api_key_file: Option<PathBuf>,
-    /// The configuration file [default: $TOOLGATE_CONFIG, or ~/.config/toolgate/toolgate.toml where it
+    /// The configuration file [default: $TOOLGATE_CONFIG, or ~/.config/toolgate/toolgate.toml if it
     /// exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where state is kept
+    /// Store for state: off, memory, sqlite:PATH or redis://…
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
-    /// text or json
+    /// Log format: text or json
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log: Option<String>,
     /// Print the resolved configuration and end
@@ -54,10 +54,10 @@ pub(crate) struct Args {
     pub(crate) example_config: bool,
 }
 
-/// How often the file is looked at.
-const WATCH: Duration = Duration::from_secs(2);
+/// Interval of checks for a changed configuration file.
+const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     let mut stdout = std::io::stdout();
     if args.example_config {
         stdout.write_all(example().as_bytes())?;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {
-        // Whoever reads that it listens may send signals.
+        // Signals may arrive as soon as the address is printed.
         let signals = Signals::listen()?;
         let secret = random()?;
         let started = config.clone();
@@ -97,16 +97,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// A stream needs two sockets, so that the usual soft limit of 1,024 files would be reached by five
-/// hundred of them. What the system grants is taken; what it does not is no reason to stop.
+/// Raises the limit of open files to its maximum. A stream needs two sockets, so the usual soft limit of
+/// 1,024 files allows five hundred streams. A failure is not fatal.
 fn allow_many_files() {
     let most = getrlimit(Resource::Nofile).maximum;
     if setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).is_err() {
-        tracing::debug!("the limit of open files stays as it is");
+        tracing::debug!("cannot raise the limit of open files");
     }
 }
 
-impl Args {
+impl ServeArgs {
     /// Reads file, environment and flags.
     fn load(&self) -> Result<Loaded> {
         let keys = match &self.api_key_file {
@@ -156,7 +156,7 @@ fn publish(addr: SocketAddr, secret: &[u8; 32]) -> Option<Published> {
     }
 }
 
-/// What the system tells us.
+/// Signals of the system.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -172,7 +172,7 @@ impl Signals {
         })
     }
 
-    /// Somebody wants it to end.
+    /// Waits for a signal that ends the process.
     async fn end(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -182,12 +182,12 @@ impl Signals {
 }
 
 async fn serve(
-    args: &Args,
+    args: &ServeArgs,
     mut signals: Signals,
     running: Running,
     published: Option<Published>,
 ) -> Result<()> {
-    let mut watch = tokio::time::interval(WATCH);
+    let mut watch = tokio::time::interval(WATCH_INTERVAL);
     let mut modified = args.modified();
     loop {
         tokio::select! {
@@ -206,14 +206,14 @@ async fn serve(
     drop(published);
     let again = async {
         signals.end().await;
-        tracing::warn!("a second signal: turns that still run are cut off");
+        tracing::warn!("second signal: cancelling turns in progress");
     };
     running.drain_until(again).await;
     Ok(())
 }
 
-/// Takes a changed file into force; a broken one is named and changes nothing.
-fn reload(args: &Args, running: &Running) {
+/// Reloads the configuration; an invalid file changes nothing.
+fn reload(args: &ServeArgs, running: &Running) {
     let result = args.load().and_then(|Loaded { config, file }| {
         let upstream = config.upstream.host();
         running.reload(config)?;
@@ -223,6 +223,6 @@ fn reload(args: &Args, running: &Running) {
         Ok((upstream, file)) => {
             tracing::info!(upstream, config_file = file, "configuration reloaded");
         }
-        Err(error) => tracing::error!("configuration not reloaded, the old one stays: {error:#}"),
+        Err(error) => tracing::error!("configuration not reloaded, keeping the old one: {error:#}"),
     }
 }

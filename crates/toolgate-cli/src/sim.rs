@@ -12,23 +12,23 @@ use toolgate_sim::{Cassette, ControlKey, Driver, Keys, Quirk, Script, Sim, SimCo
 use crate::state::random_hex;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Where to listen; port 0 lets the system choose
+pub(crate) struct SimArgs {
+    /// Address to listen on; port 0 lets the system choose
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8742")]
     listen: String,
     /// A script (TOML or JSON); without one the demo model answers
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// A recorded exchange to repeat
+    /// Recorded exchange to replay
     #[arg(long, value_name = "FILE", conflicts_with = "script")]
     replay: Option<PathBuf>,
-    /// Take requests without a key too
+    /// Accept requests without a key
     #[arg(long)]
     no_key: bool,
-    /// What Google has done at times: documented-signature-text, empty-results, retired-models
+    /// Quirk of Google's API to simulate: documented-signature-text, empty-results, retired-models
     #[arg(long, value_name = "NAME")]
     quirk: Vec<Quirk>,
-    /// Where ids, signatures and chances come from
+    /// Seed of ids, signatures and random faults
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Key for the control endpoints, visible in the process list: prefer the variable
@@ -42,8 +42,8 @@ const CONTROL_KEY_VARIABLE: &str = "TOOLGATE_SIM_CONTROL_KEY";
 /// Shortest control key.
 const MIN_CONTROL_KEY_CHARS: usize = 8;
 
-impl Args {
-    /// Returns the key for the control endpoints, and whether it was drawn here.
+impl SimArgs {
+    /// Returns the key for the control endpoints, and whether it was generated here.
     fn control_key(&self) -> Result<(String, bool)> {
         let given = self.control_key.clone();
         let given = given.or_else(|| std::env::var(CONTROL_KEY_VARIABLE).ok());
@@ -57,7 +57,7 @@ impl Args {
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &SimArgs) -> Result<ExitCode> {
     let read = |path: &PathBuf| {
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
     };
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let keys = if args.no_key { Keys::NotNeeded } else { Keys::Any };
     let quirks = args.quirk.clone();
-    let (control_key, is_drawn) = args.control_key()?;
+    let (control_key, is_generated) = args.control_key()?;
     let sim = Sim::new(SimConfig {
         driver,
         keys,
@@ -91,19 +91,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let mut stdout = std::io::stdout();
         writeln!(stdout, "toolgate sim listens on http://{}", listener.local_addr()?)?;
         stdout.flush()?;
-        if is_drawn {
+        if is_generated {
             let mut stderr = std::io::stderr();
             writeln!(stderr, "control key (x-toolgate-control-key): {control_key}")?;
         }
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let told = async move {
+        let stopped = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
         };
-        serve(sim, listener, told).await;
+        serve(sim, listener, stopped).await;
         Ok::<_, anyhow::Error>(())
     })?;
     Ok(ExitCode::SUCCESS)

@@ -22,7 +22,7 @@ use crate::configuration::variable;
 
 const GATEWAY_PREFIX: &str = "gateway-";
 const TOKEN_FILE: &str = "client-token";
-/// No file here is longer.
+/// Maximum length of a file here.
 const MAX_FILE_BYTES: u64 = 1024;
 
 /// Random bytes as hexadecimal digits.
@@ -64,7 +64,7 @@ pub(crate) struct Published {
 }
 
 impl Private {
-    /// Opens the folder, and makes it where it is missing.
+    /// Opens the folder; creates it if it is missing.
     pub(crate) fn open() -> Result<Self> {
         let folder = state_folder(&variable).context("neither XDG_STATE_HOME nor HOME is set")?;
         Self::at(folder.join("run"))
@@ -91,7 +91,7 @@ impl Private {
     pub(crate) fn publish(&self, address: SocketAddr, secret: &[u8; 32]) -> Result<Published> {
         self.sweep();
         let path = self.gateway_file(address);
-        // Locked before it has its name, so that no other process takes it for a left-over.
+        // Locked before the rename, so that no other process removes it as stale.
         let (new, file) = self.create(&hex(secret))?;
         let placed = file.lock().and_then(|()| fs::rename(&new, &path));
         if placed.is_err() {
@@ -107,9 +107,14 @@ impl Private {
         from_hex(text.trim()).map(IdentitySecret::new)
     }
 
-    /// Returns the key that agents present; draws it the first time.
+    /// File of the key that agents present.
+    pub(crate) fn token_path(&self) -> PathBuf {
+        self.0.join(TOKEN_FILE)
+    }
+
+    /// Returns the key that agents present; generates it the first time.
     pub(crate) fn client_token(&self) -> Result<String> {
-        let path = self.0.join(TOKEN_FILE);
+        let path = self.token_path();
         if !path.exists() {
             let (new, _) = self.create(&format!("tg-run-{}", random_hex()?))?;
             // Of two processes that do this at the same time, the first wins.
@@ -176,7 +181,7 @@ fn read(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    /// A private folder of its own, gone when dropped.
+    /// A private folder, removed when dropped.
     struct Scratch(Private);
 
     impl Scratch {

@@ -6,19 +6,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
-use toolgate_core::canon::{
-    Assembler, DecodeOptions, Decoded, Failure, IdGen, Losses, Request, Stamp,
-};
-use toolgate_core::gemini::upstream::{
-    Backend, EncodeOptions, Encoded, Learned, SchemaPolicy, StreamDecoder, Target, encode_request,
-};
+use toolgate_core::canon::{Assembler, Backend, Failure, IdGen, Losses, Request, Target};
+use toolgate_core::dialect::{DecodeOptions, Decoded, Stamp};
 use toolgate_core::gemini::{self};
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::{Dialect, Echo, Translator, decode_request, encode_error};
+use toolgate_core::upstream::generate_content::{
+    EncodeOptions, Encoded, Learned, SchemaPolicy, StreamDecoder, encode_request,
+};
 
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Args {
+pub(crate) enum TranslateArgs {
     /// A client's request to Gemini's
     Request(RequestArgs),
     /// Gemini's answer, whole or a recorded stream, to a client's
@@ -36,7 +35,7 @@ pub(crate) struct RequestArgs {
     /// The service that the request is for
     #[arg(long, default_value = "developer")]
     backend: Service,
-    /// Tell what was lost or changed, as JSON lines on standard error
+    /// Report losses and changes as JSON lines on standard error
     #[arg(long)]
     report: bool,
 }
@@ -58,7 +57,7 @@ pub(crate) struct ResponseArgs {
     /// The service that answered
     #[arg(long, default_value = "developer")]
     backend: Service,
-    /// Tell what was lost or changed, as JSON lines on standard error
+    /// Report losses and changes as JSON lines on standard error
     #[arg(long)]
     report: bool,
 }
@@ -85,15 +84,15 @@ fn dialect(name: &str) -> Result<Dialect, String> {
         .ok_or_else(|| "must be anthropic, responses, chat or gemini".to_owned())
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &TranslateArgs) -> Result<ExitCode> {
     let mut input = Vec::new();
     std::io::stdin().read_to_end(&mut input).context("cannot read standard input")?;
     let (output, losses, report) = match args {
-        Args::Request(args) => {
+        TranslateArgs::Request(args) => {
             let (output, losses) = request(args, &input)?;
             (output, losses, args.report)
         }
-        Args::Response(args) => {
+        TranslateArgs::Response(args) => {
             let (output, losses) = response(args, &input)?;
             (output, losses, args.report)
         }
@@ -143,7 +142,7 @@ fn response(args: &ResponseArgs, input: &[u8]) -> Result<(Vec<u8>, Losses)> {
     let exchange = Arc::new(exchange);
     let ids = IdGen::from_bytes(input);
     // The same input gives the same output: ids come from the input, and time stands still.
-    let stamp = Stamp { ids: IdGen::from_bytes(&[input, b"stamp"].concat()), created: 0 };
+    let stamp = Stamp::new(IdGen::from_bytes(&[input, b"stamp"].concat()), 0);
     let sealer = Sealer::default();
     if args.stream {
         let mut translator = Translator::new(exchange, ids, echo.encoder(stamp, sealer));

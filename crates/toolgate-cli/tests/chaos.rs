@@ -2,23 +2,20 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-#[path = "../../toolgate-gateway/tests/support/door.rs"]
-mod door;
-#[path = "support/process.rs"]
-mod process;
+mod support;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use door::{DOORS, Door, Got};
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use process::{Gateway, Http, Upstream, client, open, soon};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use support::process::{Gateway, Http, Upstream, client, open, soon};
 use toolgate_sim::{Cassette, Driver, Exchange, Fault, Script, Sim, SimConfig};
+use toolgate_testing::endpoint::{ENDPOINTS, Endpoint, Reply};
 
 const GEMINI: &str = "/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse";
 
@@ -35,19 +32,19 @@ fn sentences() -> Script {
     script.chunk("That is all.").pace(Duration::ZERO, Duration::from_millis(100)).times(0)
 }
 
-/// A stream that has begun: its door (none: Gemini's), what is to come, what came.
-type Begun = (Option<Door>, Incoming, Vec<u8>);
+/// A stream that has begun: its endpoint (none: Gemini's), the rest of the body, and the text so far.
+type Begun = (Option<Endpoint>, Incoming, Vec<u8>);
 
-/// Streams of all doors that have begun.
+/// Streams of all endpoints that have begun.
 async fn begun(http: &Http, url: &str, of_each: usize) -> Vec<Begun> {
-    let doors = DOORS.into_iter().map(Some).chain([None]);
-    let streams: Vec<_> = doors
-        .flat_map(|door| std::iter::repeat_n(door, of_each))
-        .map(|door| {
+    let endpoints = ENDPOINTS.into_iter().map(Some).chain([None]);
+    let streams: Vec<_> = endpoints
+        .flat_map(|endpoint| std::iter::repeat_n(endpoint, of_each))
+        .map(|endpoint| {
             let (http, url) = (http.clone(), url.to_owned());
             tokio::spawn(async move {
-                let answer = match door {
-                    Some(door) => open(&http, &url, door.path(), &door.ask(true)).await,
+                let answer = match endpoint {
+                    Some(endpoint) => open(&http, &url, endpoint.path(), &endpoint.ask(true)).await,
                     None => open(&http, &url, GEMINI, &gemini()).await,
                 };
                 let (mut body, mut read) = (answer.into_body(), Vec::new());
@@ -55,7 +52,7 @@ async fn begun(http: &Http, url: &str, of_each: usize) -> Vec<Begun> {
                     let frame = body.frame().await.unwrap().unwrap();
                     read.extend_from_slice(&frame.into_data().unwrap());
                 }
-                (door, body, read)
+                (endpoint, body, read)
             })
         })
         .collect();
@@ -66,9 +63,9 @@ async fn begun(http: &Http, url: &str, of_each: usize) -> Vec<Begun> {
     all
 }
 
-async fn rest(body: Incoming, mut read: Vec<u8>) -> Got {
+async fn rest(body: Incoming, mut read: Vec<u8>) -> Reply {
     read.extend_from_slice(&body.collect().await.unwrap().to_bytes());
-    Got::ok(Bytes::from(read))
+    Reply::ok(Bytes::from(read))
 }
 
 fn file(name: &str) -> PathBuf {
@@ -87,19 +84,19 @@ async fn sigterm_lets_a_hundred_streams_finish() {
     gateway.signal(Signal::TERM);
     let address = url.trim_start_matches("http://").to_owned();
     soon("it still takes connections", || std::net::TcpStream::connect(&address).is_err()).await;
-    for (door, body, read) in streams {
+    for (endpoint, body, read) in streams {
         let got = rest(body, read).await;
-        assert!(got.text().contains("That is all."), "{door:?}: {}", got.text());
-        if let Some(door) = door {
-            door.check(&got, true);
-            assert!(!door.is_error(&got), "{door:?}: {}", got.text());
+        assert!(got.text().contains("That is all."), "{endpoint:?}: {}", got.text());
+        if let Some(endpoint) = endpoint {
+            endpoint.check(&got, true);
+            assert!(!endpoint.is_error(&got), "{endpoint:?}: {}", got.text());
         }
     }
     let status = gateway.ended().await;
     assert!(status.success(), "{status}");
 }
 
-/// Whoever asks twice does not want to wait.
+/// A second signal ends the process at once.
 #[tokio::test]
 async fn a_second_signal_ends_it_at_once() {
     for second in [Signal::TERM, Signal::INT] {
@@ -131,12 +128,12 @@ async fn a_killed_upstream_is_an_error_at_every_door() {
     let http = client();
     let streams = begun(&http, &gateway.url, 10).await;
     upstream.kill().await;
-    for (door, body, read) in streams {
+    for (endpoint, body, read) in streams {
         let got = rest(body, read).await;
-        match door {
-            Some(door) => {
-                door.check(&got, true);
-                assert!(door.is_error(&got), "{door:?}: {}", got.text());
+        match endpoint {
+            Some(endpoint) => {
+                endpoint.check(&got, true);
+                assert!(endpoint.is_error(&got), "{endpoint:?}: {}", got.text());
             }
             // Gemini's clients retry after an error within the stream, and give up on a broken
             // connection.
@@ -146,14 +143,14 @@ async fn a_killed_upstream_is_an_error_at_every_door() {
             }
         }
     }
-    // Nobody is there now: that is an error with a status.
-    for door in DOORS {
+    // The upstream is gone: an error with a status.
+    for endpoint in ENDPOINTS {
         let (head, body) =
-            open(&http, &gateway.url, door.path(), &door.ask(true)).await.into_parts();
+            open(&http, &gateway.url, endpoint.path(), &endpoint.ask(true)).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        let got = Got { status: head.status, headers: head.headers, body };
-        assert!(got.status.is_server_error(), "{door:?}: {}", got.text());
-        door.check(&got, true);
+        let got = Reply { status: head.status, headers: head.headers, body };
+        assert!(got.status.is_server_error(), "{endpoint:?}: {}", got.text());
+        endpoint.check(&got, true);
     }
     assert_eq!(gateway.metric("toolgate_active_requests").await, 0);
 }
@@ -173,13 +170,13 @@ async fn a_client_that_leaves_is_a_cancel_upstream() {
     let streams = begun(&http, &gateway.url, 10).await;
     drop((streams, http));
     soon("not every stream was cancelled", || sim.counters().cancels == 40).await;
-    // Whoever waits for an answer in one piece may leave too.
+    // A client of a unary answer may disconnect too.
     let whole = client();
-    let asking = DOORS.map(|door| {
+    let asking = ENDPOINTS.map(|endpoint| {
         let (whole, url) = (whole.clone(), gateway.url.clone());
-        tokio::spawn(async move { open(&whole, &url, door.path(), &door.ask(false)).await })
+        tokio::spawn(async move { open(&whole, &url, endpoint.path(), &endpoint.ask(false)).await })
     });
-    let asked = 40 + DOORS.len() as u64;
+    let asked = 40 + ENDPOINTS.len() as u64;
     soon("not every question arrived", || sim.counters().requests == asked).await;
     for asking in asking {
         asking.abort();
@@ -189,7 +186,7 @@ async fn a_client_that_leaves_is_a_cancel_upstream() {
     soon("not every question was cancelled", || sim.counters().cancels == asked).await;
 }
 
-/// A client that does not read is waited for: what it has not read stays upstream.
+/// A slow client applies back-pressure: unread data stays upstream.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_client_costs_no_memory() {
     const EVENTS: usize = 480;
@@ -208,10 +205,12 @@ async fn a_slow_client_costs_no_memory() {
     let sim = Sim::start(SimConfig { driver, ..SimConfig::default() }).await.unwrap();
     let gateway = Gateway::start(&sim.url(), &[]).await;
     let http = client();
-    let door = Door::Chat;
+    let endpoint = Endpoint::Chat;
     let mut bodies = Vec::new();
     for _ in 0..4 {
-        bodies.push(open(&http, &gateway.url, door.path(), &door.ask(true)).await.into_body());
+        bodies.push(
+            open(&http, &gateway.url, endpoint.path(), &endpoint.ask(true)).await.into_body(),
+        );
     }
     let fresh = gateway.resident();
     for _ in 0..200 {
@@ -222,7 +221,7 @@ async fn a_slow_client_costs_no_memory() {
     let body = bodies.pop().unwrap();
     drop(bodies);
     let got = rest(body, Vec::new()).await;
-    door.check(&got, true);
+    endpoint.check(&got, true);
     assert_eq!(got.text().matches("word word").count(), EVENTS * 6_500);
     assert!(got.text().contains("That is all."));
 }
@@ -263,9 +262,9 @@ async fn a_new_configuration_drops_no_stream() {
             assert!(looks < 6000, "{settings:?} is not in force");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        for (door, body, read) in streams {
+        for (endpoint, body, read) in streams {
             let got = rest(body, read).await;
-            assert!(got.text().contains("That is all."), "{door:?}: {}", got.text());
+            assert!(got.text().contains("That is all."), "{endpoint:?}: {}", got.text());
         }
     }
 }

@@ -1,15 +1,14 @@
-//! Which configuration is read, and what is said about it.
+//! Search for the configuration file, and warnings about it.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-#[path = "support/command.rs"]
-mod command;
+mod support;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use command::{GEMINI_KEY, Home, ask, stderr, stdout, until};
 use rustix::process::Signal;
 use serde_json::Value;
+use support::command::{GEMINI_KEY, Home, ask, stderr, stdout, until};
 
 const MESSAGE: &str = r#"{"model":"gemini-3.6-flash","max_tokens":9,"messages":[{"role":"user","content":"Private words."}]}"#;
 

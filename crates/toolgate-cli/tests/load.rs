@@ -2,22 +2,19 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-#[path = "../../toolgate-gateway/tests/support/door.rs"]
-mod door;
-#[path = "support/process.rs"]
-mod process;
+mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use door::{DOORS, Door, Got};
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
-use process::{Gateway, Http, client, open, soon};
 use serde_json::json;
+use support::process::{Gateway, Http, client, open, soon};
 use tokio::sync::Barrier;
 use toolgate_sim::{Driver, Fault, FaultRule, Script, Sim, SimConfig, When};
+use toolgate_testing::endpoint::{ENDPOINTS, Endpoint, Reply};
 
 /// How many streams are open at a time.
 const STREAMS: usize = 1000;
@@ -34,7 +31,7 @@ fn turn() -> Script {
         .times(0)
 }
 
-/// What goes wrong, and how often: every tenth request is refused.
+/// Faults of the upstream: every tenth request is refused.
 fn bad_day() -> Vec<FaultRule> {
     let status = |code, retry_after: Option<&str>| Fault::Status {
         code,
@@ -58,7 +55,7 @@ fn bad_day() -> Vec<FaultRule> {
     .collect()
 }
 
-/// What became of many turns.
+/// Outcomes of many turns.
 #[derive(Debug, Default)]
 struct Tally {
     /// Whole turns, with their calls.
@@ -70,15 +67,15 @@ struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, door: Door, got: &Got) {
-        let is_sound = catch_unwind(AssertUnwindSafe(|| door.check(got, true))).is_ok();
+    fn count(&mut self, endpoint: Endpoint, got: &Reply) {
+        let is_sound = catch_unwind(AssertUnwindSafe(|| endpoint.check(got, true))).is_ok();
         let has_calls =
             ["Bash", "Read", "目录", "TODO.md"].iter().all(|it| got.text().contains(it));
-        match (is_sound, door.is_error(got)) {
+        match (is_sound, endpoint.is_error(got)) {
             (true, false) if has_calls => self.whole += 1,
-            (true, true) => self.errors.push(format!("{door:?} {} {}", got.status, got.text())),
+            (true, true) => self.errors.push(format!("{endpoint:?} {} {}", got.status, got.text())),
             (true | false, _) => {
-                self.broken.push(format!("{door:?} {} {}", got.status, got.text()))
+                self.broken.push(format!("{endpoint:?} {} {}", got.status, got.text()))
             }
         }
     }
@@ -91,21 +88,21 @@ async fn wave(http: &Http, url: &str, tally: &mut Tally) {
         .map(|number| {
             let (http, url, all_open) = (http.clone(), url.to_owned(), Arc::clone(&all_open));
             tokio::spawn(async move {
-                let door = DOORS[number % DOORS.len()];
-                let answer = open(&http, &url, door.path(), &door.ask(true)).await;
+                let endpoint = ENDPOINTS[number % ENDPOINTS.len()];
+                let answer = open(&http, &url, endpoint.path(), &endpoint.ask(true)).await;
                 all_open.wait().await;
                 let (head, body) = answer.into_parts();
                 let body = body.collect().await.map(http_body_util::Collected::to_bytes);
-                (door, head, body)
+                (endpoint, head, body)
             })
         })
         .collect();
     for stream in streams {
         match stream.await.unwrap() {
-            (door, head, Ok(body)) => {
-                tally.count(door, &Got { status: head.status, headers: head.headers, body });
+            (endpoint, head, Ok(body)) => {
+                tally.count(endpoint, &Reply { status: head.status, headers: head.headers, body });
             }
-            (door, _, Err(error)) => tally.broken.push(format!("{door:?}: {error}")),
+            (endpoint, _, Err(error)) => tally.broken.push(format!("{endpoint:?}: {error}")),
         }
     }
 }
@@ -122,7 +119,7 @@ async fn r147_a_thousand_streams_on_a_bad_day() {
         ..SimConfig::default()
     };
     let sim = Sim::start(config).await.unwrap();
-    // What is kept on purpose is kept within bounds, and those are small here.
+    // Stores and caches are bounded, with small bounds here.
     let gateway = Gateway::start(&sim.url(), &[("TOOLGATE_STORE_MIB", "1")]).await;
     let sockets = gateway.sockets();
     let fresh = gateway.resident();
@@ -170,7 +167,7 @@ fn spaces(window: u8, blocks: u32) -> Vec<u8> {
 /// A window of 8 MiB, and one of terabytes, within which a decoder would keep all that comes.
 const WINDOWS: [u8; 2] = [13 << 3, 30 << 3];
 
-/// What a few kilobytes can become is not there for each of them at a time.
+/// Large compressed bodies are decompressed a few at a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_bodies_that_swell_take_little_memory() {
     let sim = Sim::start(SimConfig::default()).await.unwrap();

@@ -1,8 +1,7 @@
-//! `toolgate run`: which gateway it uses, what it gives away, and what it leaves behind.
+//! `toolgate run`: choice of the gateway, keys that it sends, and cleanup.
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
-#[path = "support/command.rs"]
-mod command;
+mod support;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,14 +10,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use command::{GEMINI_KEY, Home, Server, send_signal, status, stderr, stdout, written};
 use rustix::process::Signal;
+use support::command::{GEMINI_KEY, Home, Server, send_signal, status, stderr, stdout, written};
 
 /// Prints where the agent would go, with which key.
 const SHOW: &str = r#"echo "$ANTHROPIC_BASE_URL $ANTHROPIC_AUTH_TOKEN""#;
 
 /// Runs `toolgate run claude` with the gateway's usual address at `listen`; returns the agent's URL and key, and
-/// what was said.
+/// standard error.
 fn show(home: &Home, listen: &str, variables: &[(&str, &str)]) -> (String, String, String) {
     let agent = home.agent(SHOW);
     let variables = [&[("TOOLGATE_LISTEN", listen)], variables].concat();
@@ -29,7 +28,7 @@ fn show(home: &Home, listen: &str, variables: &[(&str, &str)]) -> (String, Strin
     (url.to_owned(), key.to_owned(), said)
 }
 
-/// A listener that answers every connection like a gateway, and reports what it was sent.
+/// A listener that answers every connection like a gateway, and reports the bytes that it received.
 fn impostor() -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -103,7 +102,12 @@ fn a_running_gateway_is_used_and_a_relay_before_it_is_not() {
     let (url, token, said) = show(&home, &gateway.address, &[]);
     assert_eq!(url, format!("http://{}", gateway.address), "{said}");
     assert!(said.contains("BUILT-IN SIMULATOR") && said.contains("(already running)"), "{said}");
-    assert!(said.contains("model as the agent asks"), "{said}");
+    assert!(
+        said.contains("model gemini-3.1-pro-preview (opus), gemini-3.6-flash (sonnet)"),
+        "{said}"
+    );
+    assert!(said.trim_end().ends_with(&format!("dashboard http://{}/", gateway.address)), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
     let run = home.path(".local/state/toolgate/run");
     let file = run.join(format!("gateway-{}", gateway.address));
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().mode() & 0o777;
@@ -162,7 +166,7 @@ fn an_own_gateway_takes_its_agent_s_key_only() {
     let shown = written(&home.path("work/shown"));
     let (url, key) = shown.trim().split_once(' ').unwrap();
     let address = url.strip_prefix("http://").unwrap();
-    // A path that does not exist: what is admitted gets a 404 and goes nowhere.
+    // An unknown path: an admitted request gets a 404 and is not forwarded.
     for (presented, want) in [(key, 404), ("another", 401), (GEMINI_KEY, 401)] {
         let head = format!("GET /v1/nothing HTTP/1.1\r\nx-api-key: {presented}");
         assert_eq!(status(address, &head), want, "{presented}");
@@ -211,6 +215,49 @@ fn run_gemini_leaves_no_folder_when_a_signal_ends_it() {
         assert_eq!(status.code(), Some(code), "{signal:?}");
         assert!(!folder.exists(), "{signal:?} leaves {}", folder.display());
     }
+}
+
+#[test]
+fn claude_code_is_told_the_names_of_geminis_models() {
+    let home = Home::new();
+    let show = r#"echo "$ANTHROPIC_DEFAULT_OPUS_MODEL|$ANTHROPIC_DEFAULT_OPUS_MODEL_NAME|$ANTHROPIC_DEFAULT_HAIKU_MODEL|$ANTHROPIC_MODEL""#;
+    let agent = home.agent(show);
+    let listen = ("TOOLGATE_LISTEN", "127.0.0.1:0");
+    let run = |more: &[&str], variables: &[(&str, &str)]| {
+        let arguments = [&["run", "claude", "--program", &agent], more].concat();
+        stdout(&home.output(&arguments, &[&[listen], variables].concat())).trim().to_owned()
+    };
+    let names = "gemini-3.1-pro-preview[1m]|Gemini 3.1 Pro Preview|gemini-3.5-flash-lite[1m]|";
+    assert_eq!(run(&[], &[]), names);
+    assert_eq!(run(&["--model", "gemini-4-argon"], &[]), format!("{names}gemini-4-argon[1m]"));
+    let own = run(&[], &[("ANTHROPIC_DEFAULT_OPUS_MODEL", "mine")]);
+    assert!(own.starts_with("mine||gemini-3.5"), "the user's own setting stays: {own}");
+}
+
+#[test]
+fn codex_gets_a_catalogue_that_is_removed_after_it() {
+    let home = Home::new();
+    let catalogue =
+        r#"{"models":[{"slug":"gpt","apply_patch_tool_type":"freeform","context_window":1}]}"#;
+    // Prints its catalogue, or the one that it was given.
+    let agent = home.agent(&format!(
+        r#"if [ "$1" = debug ]; then echo '{catalogue}'; exit; fi
+for it in "$@"; do case "$it" in model_catalog_json=*) file=${{it#*=}};; esac; done
+file=$(echo "$file" | tr -d '"'); echo "$file"; cat "$file""#
+    ));
+    let variables = [("TOOLGATE_LISTEN", "127.0.0.1:0")];
+    let output = home.output(&["run", "codex", "--program", &agent], &variables);
+    let text = stdout(&output);
+    let (path, content) = text.split_once('\n').unwrap();
+    assert!(content.contains(r#""slug":"gemini-3.6-flash""#), "{content}");
+    assert!(content.contains(r#""apply_patch_tool_type":"freeform""#), "{content}");
+    assert!(content.contains(r#""context_window":1048576"#), "{content}");
+    assert!(path.ends_with(".json") && !std::path::Path::new(path).exists(), "{path}");
+
+    let old = home.agent(r#"if [ "$1" = debug ]; then exit 2; fi; echo "$@""#);
+    let output = home.output(&["run", "codex", "--program", &old], &variables);
+    assert!(stderr(&output).contains("fewer tools"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("model_context_window=1048576"), "{}", stdout(&output));
 }
 
 /// Listening ports of a process.

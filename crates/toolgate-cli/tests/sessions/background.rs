@@ -5,7 +5,7 @@ use toolgate_sim::{Fault, Script, Sim, SimConfig};
 
 use super::process::{Folder, Toolgate};
 
-/// The next process knows that nobody makes the response any more, and says so.
+/// The next process reports an unfinished background response as failed.
 #[tokio::test]
 async fn a_killed_gateway_s_response_has_failed_and_says_why() {
     let script = Script::new().text("never").fault(Fault::Stall { after: 0, ms: None }).times(0);

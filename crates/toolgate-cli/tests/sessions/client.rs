@@ -7,7 +7,7 @@ use super::process::Toolgate;
 
 pub(crate) const STEPS: usize = 10;
 
-/// What a client does to a conversation before it sends it back.
+/// Changes that a client makes to a conversation before it sends it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Habit {
     Faithful,

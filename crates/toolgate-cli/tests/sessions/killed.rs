@@ -14,7 +14,7 @@ const CLIENTS: usize = 8;
 /// So many answers have come when it is killed, the first time and the others.
 const ANSWERS: [usize; 4] = [1, 40, 300, 17];
 
-/// What a client has got the end of is there in the next process, byte for byte, and can be gone on
+/// A completed answer is in the next process, byte for byte, and can be continued
 /// from: whether it was in a transaction already or not.
 #[tokio::test]
 async fn what_was_answered_survives_kill_9_in_a_crowd() {

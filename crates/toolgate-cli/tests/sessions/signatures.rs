@@ -69,7 +69,7 @@ pub(crate) async fn row(table: &mut String, name: &str, gates: Gates<'_>, habit:
     table.push('\n');
 }
 
-/// The table is what the document says.
+/// The table equals that of the document.
 #[track_caller]
 pub(crate) fn check_document(table: &str) {
     println!("{table}");

@@ -22,7 +22,7 @@ struct Server {
 
 impl Server {
     fn start(options: &[&str]) -> Self {
-        // Somebody may take the port before the server does.
+        // Another process may take the port before the server does.
         let ports = std::iter::repeat_with(|| {
             TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
         });
@@ -48,7 +48,7 @@ impl Server {
         let mut said = BufReader::new(server.child.stdout.take()?).lines();
         let is_ready = |line: std::io::Result<String>| line.unwrap().contains("Ready to accept");
         let is_up = said.any(is_ready);
-        // Whatever else it says must have somewhere to go.
+        // Drain the rest of its output.
         std::thread::spawn(move || said.count());
         is_up.then_some(server)
     }
@@ -95,14 +95,14 @@ async fn valkey_lets_replicas_take_turns() {
     check_document(&table);
 }
 
-/// What a gateway's metrics say of its store.
+/// Store metrics of a gateway.
 async fn is_away(gate: &Toolgate) -> bool {
     let (_, text) = gate.get("/metrics").await;
     let line = text.lines().find(|line| line.starts_with("toolgate_store_away "));
     line.unwrap_or_else(|| panic!("{text}")).ends_with('1')
 }
 
-/// Says something in a conversation; how many turns the model saw.
+/// Sends a message in a conversation; returns the number of turns that the model saw.
 async fn say(gate: &Toolgate, sim: &RunningSim, text: &str) -> usize {
     let body = json!({"model": "gemini-3-flash", "input": text, "conversation": "c"});
     let answer = gate.post("/v1/responses", &[], &body).await;
@@ -128,12 +128,12 @@ async fn valkey_killed_and_brought_back_loses_no_turn() {
     assert_eq!(say(&one, &sim, "e").await, 9);
     assert!(is_away(&one).await);
     until(async || is_away(&two).await).await;
-    // What it never knew may be there all the same: that is no 404.
+    // A miss is inconclusive while the server is away: not a 404.
     let (status, text) = two.get("/v1/responses/resp_unknown").await;
     assert_eq!(status, 503, "{text}");
     let new = json!({"model": "gemini-3-flash", "input": "x", "conversation": "never heard of"});
     assert_eq!(two.send(Method::POST, "/v1/responses", &[], Some(&new)).await.0, 503);
-    // Whoever brings everything along is served as ever.
+    // A client that sends the whole history is served as usual.
     let whole = json!({"model": "gemini-3-flash", "input": "x", "store": false});
     two.post("/v1/responses", &[], &whole).await;
 
@@ -223,7 +223,7 @@ async fn valkey_shows_a_response_in_the_making_to_the_other_replica() {
     assert!(code == 200 && text.contains("\"cancelled\""), "{text}");
     until(async || sim.counters().cancels > 0).await;
     assert_eq!(status(&one, &second).await, "cancelled");
-    // Nobody makes it any more.
+    // The process that generated it is gone.
     let third = queued().await;
     assert_eq!(status(&two, &third).await, "queued");
     one.kill();

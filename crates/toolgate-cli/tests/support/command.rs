@@ -101,7 +101,7 @@ impl Server {
         send_signal(&self.process, signal);
     }
 
-    /// Ends it, and returns what it wrote to standard error.
+    /// Ends it, and returns its standard error.
     pub(crate) fn end(mut self) -> String {
         self.signal(Signal::TERM);
         self.process.wait().unwrap();

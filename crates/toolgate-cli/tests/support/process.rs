@@ -39,7 +39,7 @@ pub(crate) fn client() -> Http {
 }
 
 impl Gateway {
-    /// Starts it with these settings, and waits for the line that says where it listens.
+    /// Starts it with these settings, and waits for the line with its address.
     pub(crate) async fn start(upstream: &str, settings: &[(&str, &str)]) -> Self {
         Self::with(upstream, None, settings).await
     }
@@ -148,13 +148,13 @@ impl Upstream {
         Self { url, child }
     }
 
-    /// It gets no chance to say goodbye.
+    /// Kills it with SIGKILL.
     pub(crate) async fn kill(mut self) {
         self.child.kill().await.unwrap();
     }
 }
 
-/// Starts a process and waits for the line that says where it listens.
+/// Starts a process and waits for the line with its address.
 async fn listening(command: &mut Command) -> (String, Child) {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
     let mut child = command.spawn().unwrap();
