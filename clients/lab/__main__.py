@@ -36,7 +36,8 @@ def main():
     if options.results and Path(options.results).exists():
         passed = report.passed(options.results)
         cells = [cell for cell in cells if (cell[0].name, cell[1].name, cell[2]) not in passed]
-    folders = dict.fromkeys(client.folder for client, _, _ in cells)
+    # Every answer is validated against the vendors' schemas.
+    folders = dict.fromkeys(["schemas", *(client.folder for client, _, _ in cells)])
     if install.NEEDS_NODE & set(folders):
         folders = {"node22": None} | folders
     installer = install.Installer(folders)
@@ -93,7 +94,7 @@ def is_wanted(client, scenario, model, options):
     if options.all or options.scenario:
         return True
     # The selected runs: the newer model, and the scenarios that have found the most defects.
-    is_thin = scenario.name in client.thin if client.thin else scenario.thin
+    is_thin = scenario.thin if client.thin is None else scenario.name in client.thin
     return is_thin and model == scenarios.NEW
 
 
@@ -104,6 +105,7 @@ def played(cell, binary, checker, installer, options):
         if client.folder in install.NEEDS_NODE:
             installer.wait_for("node22")
         installer.wait_for(client.folder)
+        installer.wait_for("schemas")
         run.play(binary, checker, ARTEFACTS / f"{client.name}-{scenario.name}-{model}")
     except RuntimeError as error:
         run.difference = str(error)

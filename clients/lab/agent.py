@@ -88,6 +88,10 @@ class Agent:
         """Calls that wait for the output of a concurrent sub-agent."""
         return []
 
+    def finds(self, *words):
+        """Calls that load tools which the client does not declare at once."""
+        return []
+
     def browse(self, query):
         """Searches the web; None if the client cannot."""
 
@@ -107,6 +111,10 @@ class Agent:
 
     def newly_named(self, work, url):
         """Calls of the newer generation of tools."""
+        return []
+
+    def failing(self, work, url):
+        """Calls that fail, each with a part of its error."""
         return []
 
     # Current names of tools that are called by an older name.

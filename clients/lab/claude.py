@@ -26,7 +26,7 @@ class ClaudeCode(Agent):
         binary = self.binary("@anthropic-ai/claude-code-linux-x64/claude")
         tools = (
             "Bash,Read,Write,Edit,Glob,Grep,ListAgents,TodoWrite,TaskCreate,TaskUpdate,TaskList,Agent,"
-            "WebSearch,WebFetch,ToolSearch,NotebookEdit,mcp__odd"
+            "WebSearch,WebFetch,ToolSearch,NotebookEdit,Skill,mcp__odd"
         )
         command = [binary, "-p", prompt, "--output-format", "stream-json", "--verbose"]
         return command + ["--allowedTools", tools, *(["--continue"] if again else []), *options]
@@ -123,6 +123,7 @@ class ClaudeCode(Agent):
         rest = {"content": "Read it", "status": "pending", "activeForm": "Reading it"}
         return [
             (call("TodoWrite", todos=[todo, rest]), "modified successfully"),
+            (call("TodoWrite", todos=[{"content": "Write it", "status": "lost", "activeForm": "Writing it"}]), "InputValidationError"),
             (call("Task", **self.delegated(DELEGATED)), PRESENT),
             *self.plain(work),
             *self.asking(url),
@@ -138,11 +139,45 @@ class ClaudeCode(Agent):
             (call("TaskList"), "Write it"),
             (call("Agent", **self.delegated(DELEGATED)), PRESENT),
             *self.plain(work),
+            *self.newest(work),
             *self.asking(url),
         ]
 
+    def newest(self, work):
+        """Tools that older versions lack or name otherwise."""
+        notebook = str(work / "sum.ipynb")
+        return [
+            (call("Skill", skill="greet"), "greet"),
+            (call("ReportFindings", level="low", findings=[]), "indings"),
+            (call("Read", file_path=notebook), "1 + 1"),
+            (call("NotebookEdit", notebook_path=notebook, cell_id="first", new_source="2 + 2"), "2 + 2"),
+        ]
+
+    def failing(self, work, url):
+        missing = str(work / "missing.txt")
+        notebook = str(work / "sum.ipynb")
+        one = [{"label": "Only", "description": "It is alone."}]
+        question = {"question": "Which one?", "header": "Choice", "multiSelect": False, "options": one}
+        return [
+            *self.found(),
+            (call("Bash", command="echo failing; exit 3", description="Fail"), "Exit code 3"),
+            (call("Read", file_path=missing), "does not exist"),
+            (call("Write", file_path=str(work), content="x"), "directory"),
+            (call("Edit", file_path=missing, old_string="a", new_string="b"), "does not exist"),
+            (call("Glob", pattern="*", path=str(work / "nowhere")), "does not exist"),
+            (call("Grep", pattern="a", path=str(work / "nowhere")), "does not exist"),
+            (call("TaskUpdate", taskId="99", status="completed"), "not found"),
+            (call("Agent", **{**self.delegated("Do it."), "subagent_type": "nobody"}), "not found"),
+            (call("WebFetch", url="not a url", prompt="What does it say?"), "Invalid URL"),
+            (call("WebSearch", query="toolgate", allowed_domains=["a.example"], blocked_domains=["b.example"]), "domains"),
+            (call("AskUserQuestion", questions=[question]), "InputValidationError"),
+            (call("Skill", skill="nothing-of-the-kind"), "nothing-of-the-kind"),
+            ({"call": "Workflow", "args": {"name": "nothing-of-the-kind"}}, "not found"),
+            (call("NotebookEdit", notebook_path=notebook, cell_id="none", new_source="2"), "not"),
+        ]
+
     def found(self):
-        tools = "TaskCreate,TaskUpdate,TaskGet,TaskList,WebFetch,WebSearch"
+        tools = "TaskCreate,TaskUpdate,TaskGet,TaskList,WebFetch,WebSearch,NotebookEdit"
         return [(call("ToolSearch", query=f"select:{tools}", max_results=9), "TaskCreate is loaded")]
 
     def plain(self, work):
@@ -179,6 +214,13 @@ class OldClaudeCode(ClaudeCode):
 
     def nothing(self):
         return call("TaskList")
+
+    def failing(self, work, url):
+        """The newer version's are run."""
+        return []
+
+    def newest(self, work):
+        return []
 
     def found(self):
         """It has all tools at once, without a tool search."""

@@ -4,10 +4,13 @@ import json
 import shlex
 
 from agent import PATIENCE_MS, Agent, call
+from scenarios import DONE, OLD, Scenario, thinking
 from stage import KEY
 
 
 class Codex(Agent):
+    """Codex as `toolgate run codex` starts it."""
+
     name = "codex"
     dialect = "responses"
     folder = "codex"
@@ -17,24 +20,21 @@ class Codex(Agent):
     def prepare(self, stage, model):
         home = stage.home / "codex"
         home.mkdir(exist_ok=True)
-        (home / "config.toml").write_text(
-            f'model = "{model}"\n'
-            'model_provider = "toolgate"\n'
-            'approval_policy = "never"\n'
-            'sandbox_mode = "danger-full-access"\n'
-            'model_providers.toolgate = { name = "toolgate", '
-            f'base_url = "{stage.url}/v1", env_key = "TOOLGATE_CLIENT_KEY" }}\n'
-        )
+        (home / "config.toml").write_text('approval_policy = "never"\nsandbox_mode = "danger-full-access"\n')
 
     def command(self, stage, model, prompt, again=False, options=()):
-        binary = self.binary(
-            "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
-        )
+        start = [stage.binary, "run", "codex", "--program", self.program(), "--gateway", stage.url, "--model", model, "--"]
+        return [*start, *self.exec(prompt, again, options)]
+
+    def program(self):
+        return self.binary("@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex")
+
+    def exec(self, prompt, again, options):
         resume = ["resume", "--last"] if again else []
-        return [binary, "exec", "--skip-git-repo-check", "--json", *options, *resume, prompt]
+        return ["exec", "--skip-git-repo-check", "--json", *options, *resume, prompt]
 
     def environment(self, stage, model):
-        return {"CODEX_HOME": str(stage.home / "codex"), "TOOLGATE_CLIENT_KEY": KEY}
+        return {"CODEX_HOME": str(stage.home / "codex")}
 
     def mcp_name(self, tool):
         return f"mcp__odd__{tool}"
@@ -74,6 +74,9 @@ class Codex(Agent):
             case "impatience":
                 return ["-c", f"model_providers.toolgate.stream_idle_timeout_ms={PATIENCE_MS}"], {}
 
+    def finds(self, *words):
+        return [call("tool_search", query=" ".join(words), limit=60)]
+
     def delegate(self, prompt):
         return call("multi_agent_v1__spawn_agent", message=prompt)
 
@@ -97,6 +100,10 @@ class CodexBuiltIn(Codex):
 
     name = "codex-websocket"
     can_resume = False
+
+    def finds(self, *words):
+        """Without a catalogue it declares everything at once."""
+        return []
     # The built-in provider has fixed timeouts, and leaves summaries to the gateway.
     can = ("compaction",)
     sums_up = ("Write a summary of this conversation",)
@@ -106,7 +113,7 @@ class CodexBuiltIn(Codex):
         (stage.home / "codex").mkdir(exist_ok=True)
 
     def command(self, stage, model, prompt, again=False, options=()):
-        command = super().command(stage, model, prompt, again, options)
+        command = [self.program(), *self.exec(prompt, again, options)]
         settings = [
             f'openai_base_url="{stage.url}/v1"',
             'approval_policy="never"',
@@ -121,4 +128,32 @@ class CodexBuiltIn(Codex):
         return {"CODEX_HOME": str(stage.home / "codex"), "CODEX_API_KEY": KEY}
 
 
+class CataloguedModel(Scenario):
+    """Codex knows the model: it offers all its tools, and the effort is sent."""
+
+    name = "catalogue"
+    agents_only = True
+    thin = True
+
+    def suits(self, client):
+        return isinstance(client, Codex) and not isinstance(client, CodexBuiltIn)
+
+    def turns(self, box, work):
+        patch = "*** Begin Patch\n*** Add File: patched.txt\n+by a patch\n*** End Patch\n"
+        return [thinking(call("apply_patch", input=patch)), {"text": DONE}]
+
+    def check(self, run):
+        yield from run.ended_well()
+        yield from run.was_clean()
+        yield from run.holds("patched.txt", "by a patch\n")
+        if missing := {"apply_patch", "tool_search", "exec_command"} - run.declared():
+            yield f"not declared: {sorted(missing)}"
+        if "Model metadata" in run.output:
+            yield "Codex has no description of the model"
+        settings = run.requests[0]["body"].get("generationConfig", {}).get("thinkingConfig", {})
+        if run.model != OLD and settings.get("thinkingLevel", "").lower() != "high":
+            yield f"the effort is not sent: {settings}"
+
+
 ALL = [Codex(), CodexBuiltIn()]
+SCENARIOS = [CataloguedModel()]

@@ -2,7 +2,12 @@
 
 import json
 import subprocess
+import sys
+from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "schemas"))
+
+import schemas
 from relay import websocket_texts
 
 DOORS = {
@@ -30,8 +35,33 @@ def faults(exchanges, checker):
     for (exchange, _), fault in zip(answers, json.loads(done.stdout), strict=True):
         if fault:
             yield f"grammar: {exchange.method} {exchange.path}: {fault[:300]}"
+    for exchange, answer in answers:
+        for fault in dict.fromkeys(schema_faults(answer)):
+            yield f"schema: {exchange.method} {exchange.path}: {fault[:300]}"
     for exchange in exchanges:
         yield from other_model(exchange)
+
+
+def schema_faults(answer):
+    """Faults of an answer by its vendor's published schema."""
+    dialect, form, text = answer["dialect"], answer["form"], answer["text"]
+    if form == "stream":
+        faults = schemas.check_stream(dialect, text)
+    else:
+        faults = schemas.check(dialect, form, json.loads(text))
+    return [fault for fault in faults if not is_foreign(dialect, fault)]
+
+
+# OpenAI's API sends the status of a custom tool's call; the SDK's type of it leaves the member out.
+SENT_BY_OPENAI = (".item.status", ".output[].status")
+
+
+def is_foreign(dialect, fault):
+    """Whether a fault is an unknown member that vendors send, too, or that toolgate passes on: Google's own, or one of a
+    client's tool."""
+    path, _, what = fault.partition(": ")
+    is_sent = dialect == "responses" and path.endswith(SENT_BY_OPENAI)
+    return what == schemas.UNKNOWN and (dialect == "gemini" or is_sent or ".tools[]." in path)
 
 
 def is_checked(exchange):

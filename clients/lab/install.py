@@ -14,7 +14,7 @@ FOLDER = TARGET / "clients"
 VERSIONS = ROOT / "clients" / "versions.toml"
 STAMP = "installed.txt"
 # Folders whose packages need a newer Node than the machine may have.
-NEEDS_NODE = {"js", "gemini"}
+NEEDS_NODE = {"js", "js-agents", "gemini", "qwen", "pi", "continue"}
 
 
 def versions():

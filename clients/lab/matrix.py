@@ -3,6 +3,7 @@
 import claude
 import codex
 import features
+import further
 import gemini
 import named
 import opencode
@@ -11,12 +12,14 @@ import scenarios
 import sessions
 import upkeep
 
-CLIENTS = claude.ALL + codex.ALL + gemini.ALL + opencode.ALL + programs.ALL
-SCENARIOS = scenarios.ALL + sessions.ALL + upkeep.ALL + named.ALL + features.ALL
+CLIENTS = claude.ALL + codex.ALL + gemini.ALL + opencode.ALL + programs.ALL + further.ALL
+SCENARIOS = scenarios.ALL + sessions.ALL + upkeep.ALL + named.ALL + codex.SCENARIOS + features.ALL + further.SCENARIOS
 
 
 def plays(client, scenario):
     """Whether a client is run in a scenario at all."""
+    if getattr(client, "is_further", False):
+        return scenario in further.SCENARIOS and scenario.suits(client)
     if scenario.agents_only and not client.is_agent:
         return False
     if (scenario.programs_only and client.is_agent) or not scenario.suits(client):

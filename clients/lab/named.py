@@ -61,10 +61,26 @@ class Named(Scenario):
                 yield f"{name} did not give {words!r} but {said[:200]}"
 
 
+# A skill of the project, and a notebook with one cell.
+SKILL = "---\nname: greet\ndescription: Greets the lab.\n---\n\nGreet the lab.\n"
+NOTEBOOK = {
+    "cells": [{"cell_type": "code", "id": "first", "metadata": {}, "outputs": [], "execution_count": None, "source": ["1 + 1"]}],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
 class NewlyNamed(Named):
     """Current tool names, some of which need a tool search first."""
 
     name = "new-tools"
+
+    def prepare(self, work):
+        skill = work / ".claude" / "skills" / "greet" / "SKILL.md"
+        skill.parent.mkdir(parents=True)
+        skill.write_text(SKILL)
+        (work / "sum.ipynb").write_text(json.dumps(NOTEBOOK))
 
     def calls(self, client, work, url):
         return client.newly_named(work, url)
@@ -73,4 +89,13 @@ class NewlyNamed(Named):
         return {"NODE_EXTRA_CA_CERTS": str(stage.page.certificate)}
 
 
-ALL = [Named(), NewlyNamed()]
+class Failing(NewlyNamed):
+    """The same tools, each with a call that fails: the model gets the error, and the session goes on."""
+
+    name = "failing-tools"
+
+    def calls(self, client, work, url):
+        return client.failing(work, url)
+
+
+ALL = [Named(), NewlyNamed(), Failing()]

@@ -44,6 +44,7 @@ class Run:
                 self.requests = stage.window("requests")
                 self.counters = stage.window("counters")
                 self.work = stage.work
+                self.output = stage.output
                 found = list(self.scenario.check(self))
                 # A client that cannot run the scenario may have sent no request with a grammar.
                 is_able = self.scenario.name not in self.client.faults

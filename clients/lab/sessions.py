@@ -24,6 +24,7 @@ class Mcp(Scenario):
         number = box.mcp_call("a15_numbers", level=2, kind="fixed")
         bare = box.mcp_call("a5_no_properties")
         return [
+            *(thinking(it) for it in box.finds("odd", "a8_circles", "a11_names", "a15_numbers", "a5_no_properties")),
             {"say": [{"thought": "The odd ones."}, circle, odd]},
             {"say": [number, bare]},
             {"text": f"Odd. {DONE}"},
@@ -230,6 +231,7 @@ class SubAgent(Scenario):
         return [
             first,
             *([then] if box.works_beside else []),
+            *(thinking(it) for it in box.finds("spawn", "agent")),
             thinking(box.delegate(self.prompt)),
             *([] if box.works_beside else [then]),
             *(thinking(it) for it in box.awaits(work / "sub.txt")),

@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--binary", default=str(install.ROOT / "target" / "debug" / "toolgate"))
     parser.add_argument("only", nargs="*", help="these programs only")
     chosen = parser.parse_args()
-    for folder in ("py", "node22", "js"):
+    for folder in ("py", "node22", "js", "schemas"):
         install.ensure(folder)
     why = stage.loopback_only()
     if why:

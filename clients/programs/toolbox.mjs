@@ -10,6 +10,8 @@ import { pathToFileURL } from "node:url";
 export const [url, first, prompt, ...rest] = process.argv.slice(2);
 // The options are those of toolbox.py.
 export const options = Object.fromEntries(rest.map((it) => [it.slice(0, it.indexOf("=")), it.slice(it.indexOf("=") + 1)]));
+// The user's prompts, in order.
+export const turns = options.then ? [prompt, options.then] : [prompt];
 export const key = "test-key";
 export const most = 25;
 export const streams = options.stream !== "no";

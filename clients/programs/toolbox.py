@@ -14,6 +14,7 @@ URL, MODEL, PROMPT = sys.argv[1:4]
 # mcp=COMMAND   tools of an MCP server; the command as JSON
 # media=yes     two more tools, which return an image and a PDF
 # search=yes    the vendor's web search together with the tools
+# then=TEXT     a second prompt in the same conversation
 # switch=MODEL  another model from the third request on
 # tools=no      text only
 OPTIONS = dict(it.split("=", 1) for it in sys.argv[4:])
@@ -36,6 +37,11 @@ PNG = base64.b64encode(
 ).decode()
 PDF = base64.b64encode(b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n").decode()
 MEDIA = {"take_photo": ("image/png", PNG), "get_paper": ("application/pdf", PDF)}
+
+
+def turns():
+    """The user's prompts, in order."""
+    return [PROMPT] + ([OPTIONS["then"]] if "then" in OPTIONS else [])
 
 
 def model(at):
