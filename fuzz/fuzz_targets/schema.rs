@@ -9,8 +9,7 @@ mod mutate;
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
-use toolgate_core::canon::SchemaForm;
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, SchemaForm, Target};
 use toolgate_core::json::Raw;
 use toolgate_core::schema::{Cache, Compiled, Emit, Placement, compile, compile_output};
 use toolgate_validate::{AnySignature, Method, check_request};

@@ -5,12 +5,13 @@
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_core::canon::{Event, Grammar, IdGen, Stamp, ToolName};
-use toolgate_core::gemini::{Backend, Exchange, StreamDecoder, Target, ToolEntry, ToolInput};
+use toolgate_core::canon::{Backend, Event, Grammar, IdGen, Target, ToolName};
+use toolgate_core::dialect::Stamp;
 use toolgate_core::json::Raw;
 use toolgate_core::schema::Checker;
 use toolgate_core::seal::Sealer;
 use toolgate_core::translate::{Echo, Translator};
+use toolgate_core::upstream::generate_content::{Exchange, StreamDecoder, ToolEntry, ToolInput};
 
 /// Tools of the golden answers: with a schema, without one, and freeform.
 static EXCHANGE: LazyLock<Arc<Exchange>> = LazyLock::new(|| {
@@ -46,7 +47,7 @@ fn echoes() -> [Echo; 4] {
 /// Bytes for a client of each dialect.
 fn translated(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     let translate = |echo: Echo| {
-        let stamp = Stamp { ids: IdGen::new(1), created: 0 };
+        let stamp = Stamp::new(IdGen::new(1), 0);
         let encoder = echo.encoder(stamp, Sealer::default());
         let mut translator = Translator::new(Arc::clone(&EXCHANGE), IdGen::new(2), encoder);
         let mut out = Vec::new();

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::clients;
-use crate::command::{cargo, exists, need, root, run};
+use crate::command::{cargo, exists, need, root, run, target_dir};
 use crate::fuzz;
 use crate::house;
 use crate::python;
@@ -20,11 +20,21 @@ pub(crate) const ALL: &[Check] = &[
         run: house::house,
     },
     Check { name: "test", about: "unit, golden, property, law and tidy tests", run: test },
+    Check {
+        name: "schemas",
+        about: "golden answers validate against the vendors' schemas",
+        run: clients::schemas,
+    },
     Check { name: "valkey", about: "sessions on a real Valkey or Redis server", run: valkey },
     Check {
         name: "state",
         about: "OpenAI's and Anthropic's SDKs with stored state",
         run: clients::state,
+    },
+    Check {
+        name: "worker",
+        about: "the Python worker, with the official MCP clients of both eras",
+        run: worker,
     },
     Check { name: "doctest", about: "the examples in the documentation run", run: doctest },
     Check { name: "doc", about: "the documentation builds without a warning", run: doc },
@@ -38,6 +48,11 @@ pub(crate) const ALL: &[Check] = &[
         name: "clients",
         about: "real clients on the gateway, in selected scenarios",
         run: clients::selected,
+    },
+    Check {
+        name: "launch",
+        about: "coding agents without a key, as `toolgate run` starts them",
+        run: clients::launch,
     },
     Check { name: "genai", about: "Google's own SDKs on the simulator", run: clients::genai },
     Check { name: "fuzz", about: "every fuzz target runs for a few seconds", run: fuzz_briefly },
@@ -128,6 +143,28 @@ fn parity() -> anyhow::Result<Verdict> {
     run(cargo()
         .args(["test", "--workspace", "--locked", "--test", "parity", "--", "--ignored"])
         .env("PARITY_PYTHON", python))
+}
+
+/// Installs the package and the official MCP clients into virtual environments of their own.
+fn worker() -> anyhow::Result<Verdict> {
+    let folder = root().join("workers/python");
+    let requirements = |name: &str| folder.join("tests").join(name);
+    let mcp1 = python::with_packages("worker-mcp1", &requirements("requirements-mcp1.txt"))?;
+    let mcp2 = python::with_packages("worker-mcp2", &requirements("requirements-mcp2.txt"))?;
+    python::install(&mcp1, &folder)?;
+    run(Command::new(mcp1.with_file_name("toolgate-worker")).arg("--version"))?;
+    run(Command::new(&mcp2)
+        .current_dir(&folder)
+        .args(["-m", "mypy", "--cache-dir"])
+        .arg(target_dir().join("python").join("mypy")))?;
+    // Not one of the environments: the worker itself needs the standard library only.
+    run(Command::new("python3")
+        .current_dir(&folder)
+        .args(["-m", "unittest", "discover", "--start-directory", "tests"])
+        .args(["--top-level-directory", "."])
+        .env("PYTHONPATH", folder.join("src"))
+        .env("TOOLGATE_WORKER_MCP1", &mcp1)
+        .env("TOOLGATE_WORKER_MCP2", &mcp2))
 }
 
 fn fuzz_briefly() -> anyhow::Result<Verdict> {

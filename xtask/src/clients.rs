@@ -8,7 +8,7 @@ use crate::run::Verdict;
 /// Runs the client lab with the options of `python3 clients/lab`.
 pub(crate) fn clients(options: &[&str]) -> anyhow::Result<Verdict> {
     run(cargo()
-        .args(["build", "--locked", "--package", "toolgate-cli", "--package", "toolgate-core"])
+        .args(["build", "--locked", "--package", "toolgate-cli", "--package", "toolgate-testing"])
         .args(["--bin", "toolgate", "--example", "grammar"]))?;
     start("clients/lab", options)
 }
@@ -25,10 +25,23 @@ pub(crate) fn selected() -> anyhow::Result<Verdict> {
     start("clients/lab", &[])
 }
 
+/// Runs coding agents without a key, as `toolgate run` starts them.
+pub(crate) fn launch() -> anyhow::Result<Verdict> {
+    build_for_tests()?;
+    start("clients/lab/launch.py", &[])
+}
+
 /// Runs the released google-genai and @google/genai on `toolgate sim`.
 pub(crate) fn genai() -> anyhow::Result<Verdict> {
     build_for_tests()?;
     start("clients/sim", &[])
+}
+
+/// Validates every golden answer against the schema in its vendor's SDK.
+pub(crate) fn schemas() -> anyhow::Result<Verdict> {
+    need("python3", "python3")?;
+    need("npm", "npm")?;
+    run(Command::new("python3").current_dir(root()).arg("clients/schemas"))
 }
 
 /// Builds the same packages as the tests: another selection would have other Cargo features and

@@ -21,6 +21,12 @@ const MAX_PERSON_PERCENT: f64 = 0.1;
 /// Highest number of types with the same name in a crate.
 const MAX_TYPES_OF_A_NAME: usize = 2;
 
+/// Folders of the core that each mirror one vendor's API. They have the same files, and a type of the
+/// same name in several of them plays the same role in each (`StreamEncoder`, `Echo`, a mirror of the
+/// vendor's `Tool`): a reader of one knows the others. Such types count once, as often as the folder
+/// with the most of them has them.
+const DIALECTS: [&str; 4] = ["anthropic", "chat", "gemini", "responses"];
+
 /// `what` and one of these begin a clause without a noun.
 const HEADLESS: [&str; 18] = [
     "a", "are", "became", "came", "comes", "goes", "has", "he", "is", "it", "may", "no", "the",
@@ -37,7 +43,30 @@ struct Counts {
     headless: usize,
     persons: usize,
     saying: usize,
-    types: BTreeMap<String, usize>,
+    types: BTreeMap<String, Definitions>,
+}
+
+/// Number of types with one name.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Definitions {
+    elsewhere: usize,
+    in_dialects: [usize; DIALECTS.len()],
+}
+
+impl Definitions {
+    /// Adds a type that a file defines. `file` is relative to the crate.
+    fn add(&mut self, file: &Path) {
+        let folder = file.strip_prefix("src").ok().and_then(|it| it.iter().next());
+        match DIALECTS.iter().position(|dialect| folder.is_some_and(|it| it == *dialect)) {
+            Some(dialect) => self.in_dialects[dialect] += 1,
+            None => self.elsewhere += 1,
+        }
+    }
+
+    /// Number of meanings: see [`DIALECTS`].
+    fn meanings(&self) -> usize {
+        self.elsewhere + self.in_dialects.iter().max().unwrap_or(&0)
+    }
 }
 
 impl Counts {
@@ -50,7 +79,7 @@ impl Counts {
 
     /// Names of more types than allowed.
     fn overused(&self) -> Vec<(&str, usize)> {
-        let names = self.types.iter().map(|(name, count)| (name.as_str(), *count));
+        let names = self.types.iter().map(|(name, types)| (name.as_str(), types.meanings()));
         names.filter(|(_, count)| *count > MAX_TYPES_OF_A_NAME).collect()
     }
 
@@ -138,9 +167,10 @@ fn count(folder: &Path, shows_lines: bool) -> anyhow::Result<Counts> {
                 println!("{name}:{}: {}", number + 1, line.trim());
             }
         }
-        if is_rust && !source::is_test_file(path.strip_prefix(folder).unwrap_or(&path)) {
+        let file = path.strip_prefix(folder).unwrap_or(&path);
+        if is_rust && !source::is_test_file(file) {
             for name in types(source::split_tests(&text).0) {
-                *counts.types.entry(name.to_owned()).or_default() += 1;
+                counts.types.entry(name.to_owned()).or_default().add(file);
             }
         }
     }
@@ -229,6 +259,21 @@ mod tests {
     fn types_are_counted_where_they_are_defined() {
         let text = "pub(crate) struct A<'a> {\nimpl B for A {\n    type Item = u8;\n}\n    enum C {}\ntype D = A;\n";
         assert_eq!(types(text), ["A", "C", "D"]);
+    }
+
+    #[test]
+    fn one_role_in_each_dialect_counts_once() {
+        let meanings = |files: &[&str]| {
+            let mut types = Definitions::default();
+            files.iter().for_each(|file| types.add(Path::new(file)));
+            types.meanings()
+        };
+        assert_eq!(meanings(&["src/chat/wire.rs", "src/gemini/wire.rs", "src/canon/tool.rs"]), 2);
+        assert_eq!(
+            meanings(&["src/chat/wire.rs", "src/chat/response.rs", "src/gemini/wire.rs"]),
+            2
+        );
+        assert_eq!(meanings(&["src/sse.rs", "src/canon/a.rs", "src/upstream/chat/a.rs"]), 3);
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Folder {
         format!("sqlite:{}", self.0.join("state.db").display())
     }
 
-    /// What the store's files take on the disk.
+    /// Size of the store's files on disk.
     fn size(&self) -> u64 {
         let files = ["state.db", "state.db-wal"];
         let files = files.map(|name| self.0.join(name).metadata());
@@ -89,7 +89,7 @@ pub(crate) async fn run(toolgate: &Path, options: &[&str]) -> Result<()> {
     requests(toolgate, other.map(Path::new), less, case).await
 }
 
-/// What is sent for a number, one after the other.
+/// Requests that are sent for a number, in order.
 type Bodies = Arc<dyn Fn(usize) -> Vec<Bytes> + Send + Sync>;
 
 /// Clients that stay connected.

@@ -1,12 +1,10 @@
 //! Checks of every request that a dialect decodes.
 
-use toolgate_core::canon::{
-    DecodeOptions, Decoded, Media, Part, Request, ResultPart, ServerTool, Tool,
-};
-use toolgate_core::gemini::upstream::{EncodeOptions, encode_request};
-use toolgate_core::gemini::{Backend, Target};
+use toolgate_core::canon::{Backend, Media, Part, Request, ResultPart, ServerTool, Target, Tool};
+use toolgate_core::dialect::{DecodeOptions, Decoded};
 use toolgate_core::schema::Cache;
 use toolgate_core::seal::{Sealed, Sealer};
+use toolgate_core::upstream::generate_content::{EncodeOptions, encode_request};
 use toolgate_validate::{AnySignature, Method, check_request};
 
 /// Calls `then` with a sealer without a key, whose envelopes can be forged.

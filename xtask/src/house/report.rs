@@ -74,6 +74,13 @@ fn print_crate(member: &Crate, offences: &mut Vec<String>) -> anyhow::Result<(Li
         print_row(&format!("    {module}"), *lines);
     }
     let known: BTreeSet<String> = modules.into_keys().collect();
+    if let Some(layered) = LAYERED.iter().find(|it| it.name == member.name) {
+        let is_listed = |module: &str| layered.rows.iter().any(|row| row.contains(&module));
+        let modules = known.iter().filter(|module| *module != "(root)");
+        for module in modules.filter(|module| !is_listed(module)) {
+            offences.push(format!("{}: `{module}` is in no layer", member.name));
+        }
+    }
     let mut imports = Imports::new();
     for (file, text) in &products {
         graph::add_imports(file, text, &known, &mut imports);
