@@ -53,7 +53,7 @@ impl Agent {
             }
             "Read" => self
                 .files
-                .get(path.strip_prefix("/project/project/").unwrap_or(&path))
+                .get(path.strip_prefix("/project/").unwrap_or(&path))
                 .cloned()
                 .ok_or_else(|| "File does not exist.".to_owned()),
             "list_directory" => Ok(self.files.keys().cloned().collect::<Vec<_>>().join("\n")),
